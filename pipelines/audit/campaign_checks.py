@@ -30,7 +30,7 @@ from pipelines.windows.stored import manifests_in
 _SOON = timedelta(days=14)
 _LONG = timedelta(days=90)
 _FEW = 3
-"""The operator is warned if a publisher may sign fewer epochs than this."""
+"""The operator is warned if a publisher may sign fewer further epochs than this number."""
 _ROLES: Mapping[Party, Literal["analyzer", "aux_server"]] = {"analyzer": "analyzer", "aux-server": "aux_server"}
 
 
@@ -69,7 +69,7 @@ def keys(view: View) -> Iterator[Finding]:
         for party in view.deployment.file.parties:
             if (opens := _ROLES.get(party)) is None or not listed[opens]:
                 continue
-            # Not at the top: a shuffler without the other parties lacks this package.
+            # Not at the top, because a machine that runs only the shuffler lacks this package.
             from keys.directories import campaign_key
 
             name = f"private {party} key of {file}"
@@ -81,7 +81,7 @@ def keys(view: View) -> Iterator[Finding]:
 
 
 def signature(view: View) -> Iterator[Finding]:
-    """Check that the newest campaign file is signed if the one before is: else clients that verify refuse it."""
+    """Check that the newest campaign file is signed if the previous file is: clients that verify need a signature."""
     parts = view.epochs.collection.epochs
     signed = [signature_path(view.epochs.directory / part.file).exists() for part in parts]
     if len(signed) > 1 and signed[-2] and not signed[-1]:
@@ -94,7 +94,7 @@ def signature(view: View) -> Iterator[Finding]:
 
 
 def publisher(view: View) -> Iterator[Finding]:
-    """Check that clients accept the publisher that signed the newest epoch, and how much longer it may sign."""
+    """Check that clients accept the publisher of the newest epoch, and for how long this publisher may still sign."""
     path = signature_path(view.epochs.directory / view.epochs.collection.epochs[-1].file)
     delegation = read_campaign_signature(path).delegation if path.exists() else None
     if delegation is None:
@@ -109,13 +109,13 @@ def publisher(view: View) -> Iterator[Finding]:
 
 
 def windows(view: View) -> Iterator[Finding]:
-    """Say when windows begin if they do not begin with a day, and announce a change of their length or grace."""
+    """Say when windows begin if no window begins at midnight, and announce a change of their length or grace."""
     if notes := notes_of(view):
         yield Finding(f"windows of {view.campaign}", "good", "; ".join(notes))
 
 
 def volume(view: View) -> Iterator[Finding]:
-    """Check that a window usually brings a minimum batch of each stream, or at least that a grace period does."""
+    """Check that one window, or at least all windows of a grace period, usually bring a minimum batch of a stream."""
     campaign, windows = view.epochs.newest[1], view.deployment.windows
     brought = {name: window.reports for name, window in view.fold.windows.items() if window.reports}
     latest = sorted(brought)[-LAST:]
@@ -123,7 +123,8 @@ def volume(view: View) -> Iterator[Finding]:
         floor, within = campaign.shuffle.minimum_batch, 1 + windows.grace // windows.length
         sizes = [brought[window].get(stream, 0) for window in latest]
         median, known = sorted(sizes)[len(sizes) // 2], min(within, len(sizes))
-        # A report waits up to a grace period for others. Windows that are not known yet count like the known ones.
+        # A report waits up to a grace period until a batch is full. If the log knows fewer windows than a grace period
+        # has, the missing windows are taken to bring as many reports as the known windows.
         runs = (sizes[first : first + known] for first in range(len(sizes) - known + 1))
         lost = any(run[0] and sum(run) * within < floor * known for run in runs)
         verdict: Verdict = "bad" if lost else "good" if median >= 2 * floor else "warning"
@@ -135,7 +136,7 @@ def volume(view: View) -> Iterator[Finding]:
 
 
 def waiting(view: View) -> Iterator[Finding]:
-    """Say which acknowledged reports wait for a batch, and when they are dropped."""
+    """Say which acknowledged reports wait for a batch, and when the shuffler drops them."""
     found = waiting_in(view)
     for one in found:
         yield Finding(f"waiting {one.stream} of epoch {one.epoch} of {view.campaign}", one.verdict, one.says)
@@ -160,7 +161,7 @@ def log(view: View) -> Iterator[Finding]:
 
 
 def collectors(view: View) -> Iterator[Finding]:
-    """Say whether a collector's clock is ahead, its window length differs, or it no longer closes windows."""
+    """Say of each collector whether its clock is ahead, its window length differs, or it closes no more windows."""
     present = view.calendar.window_at(view.now)
     for collector, (name, _) in _last_of_collectors(view).items():
         window = view.windows[name]
@@ -179,7 +180,7 @@ def collectors(view: View) -> Iterator[Finding]:
 
 
 def _last_of_collectors(view: View) -> dict[str, tuple[str, Authentication]]:
-    """Return the last window that each collector closed, and the weakest way in which it told clients apart then."""
+    """Return each collector's last closed window, and the weakest way in which it told clients apart in that window."""
     ways: dict[str, dict[str, list[Authentication]]] = defaultdict(lambda: defaultdict(list))
     for name, window in view.fold.windows.items():
         for collector, way in window.collectors.items():
@@ -232,13 +233,13 @@ def age_of_segments(view: View) -> Iterator[Finding]:
 
 
 def opening(view: View) -> Iterator[Finding]:
-    """Check that in the newest batches the lanes failed to open no report that libsodium then opened."""
+    """Check that libsodium opened no report of the newest batches that the lanes had failed to open."""
     for says in rescues(view):
         yield Finding(f"opening of {view.campaign}", "bad", says)
 
 
 def numbers(view: View) -> Iterator[Finding]:
-    """Say how many differences the account has, old windows included."""
+    """Say how many differences of numbers or files the account of all windows has."""
     found = len(account_of(view, past=True).differences)
     says = f"{found} do not agree" if found else "agree"
     cure = view.deployment.command("status --digests")
@@ -246,7 +247,7 @@ def numbers(view: View) -> Iterator[Finding]:
 
 
 def charges(view: View) -> Iterator[Finding]:
-    """Say which releases the ledger has no charge for: it was restored from an older copy, or lost."""
+    """Say which releases the ledger has no charge for, because it was lost or restored from an older copy."""
     name = f"charges of {view.campaign}"
     try:
         require_named(view.deployment, view.fold)

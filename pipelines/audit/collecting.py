@@ -1,4 +1,4 @@
-"""The window that is open now: when a run closes it, and which reports of it this machine's collector holds."""
+"""The window that is open now: when a run closes the window, and which of its reports this collector holds."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ class Collecting:
 
     Attributes:
         window: the open window.
-        closed_by: when a run closes it at the latest: the window's end plus the patience.
-        held: the journals of this machine's collector, by window and stream; None: they cannot be read here.
-        why: the collector that the journals are of; without journals, the reason and where they can be read.
-        notes: sentences on windows that do not begin with a day, or whose length or grace changes.
+        closed_by: when a run closes the open window at the latest: the window's end plus the patience.
+        held: the reports in the journals of this machine's collector, by window and stream; None: the journals cannot
+            be read here.
+        why: the collector that wrote the journals; if `held` is None, why and where the journals can be read.
+        notes: sentences on windows that do not begin at midnight, and on an announced change of length or grace.
     """
 
     window: Window
@@ -32,7 +33,7 @@ class Collecting:
 
 
 def collecting(view: View) -> Collecting:
-    """Return the state of a campaign's collection, as far as this machine knows: each collector's journal is local."""
+    """Return the state of a campaign's collection; of all collectors, only this machine's journal can be read."""
     collector = view.deployment.collector
     window, held = view.calendar.window_at(view.now), None
     if collector is None:
@@ -52,7 +53,7 @@ def collecting(view: View) -> Collecting:
 
 
 def notes_of(view: View) -> tuple[str, ...]:
-    """Return sentences on windows that do not begin with a day, and on a change of windows that is announced."""
+    """Return sentences on windows that do not begin at midnight, and on an announced change of length or grace."""
     calendar = view.calendar
     grid = tiling(calendar.at(view.now).length, calendar.window_at(view.now))
     return tuple(filter(None, [grid, announced(view.fold, view.now)]))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SKEW = timedelta(minutes=1)
 _ROOM = 3.0
-"""Number of windows that must fit on a disk: a batch lies there as segments, as an attempt, and as output."""
+"""Number of windows that must fit on a disk, where a batch may lie three times: segments, attempt and output."""
 _WRITES: dict[Party, tuple[str, ...]] = {
     "shuffler": ("log", "attempts", "shuffled"),
     "aux-server": ("log", "attempts", "released"),
@@ -48,22 +48,22 @@ def sign_with(view: View) -> Iterator[Finding]:
     parties = view.deployment.file.parties
     signers: list[SigningRole] = ["shuffler"] if "shuffler" in parties else []
     if "analyzer" in parties and others(view.deployment):
-        # Where all parties run here, nobody reads a receipt.
+        # If all parties run here, nobody reads the analyzer's receipts.
         signers.append("analyzer_signer")
     files = [campaign for epochs in view.campaigns for campaign in epochs.campaigns.values()]
     if "aux-server" in parties and any(campaign.discovery is not None for campaign in files):
         signers.append("aux_signer")
     if signers and (directory := view.deployment.sign_with) is not None:
-        # Not at the top: a party without keys lacks this package.
+        # Not at the top, because a party without keys lacks this package.
         from keys.directories import active_key
 
-        # Open each key as its party will: public.json may list a key whose file is gone.
+        # Open each key as its party will do, because public.json may list a key whose file is gone.
         ids = ", ".join(f"{active_key(directory, role).read_signing().id} of the {role}" for role in signers)
         yield Finding("sign_with", "good", f"key {ids} signs")
 
 
 def keys_of_parties(view: View) -> Iterator[Finding]:
-    """Read the public keys of each party, one of which must have signed its outputs, statements and receipts."""
+    """Read the public keys of each party; with one of them the party signs its outputs, statements and receipts."""
     deployment = view.deployment
     files = (deployment.shuffler_keys, deployment.aux_server_keys, deployment.analyzer_keys)
     for party, file in zip(PARTIES, files, strict=True):
@@ -75,7 +75,7 @@ def keys_of_parties(view: View) -> Iterator[Finding]:
 
 
 def opening_engine(view: View) -> Iterator[Finding]:
-    """Check that the opening engine that the environment names can be used."""
+    """Check that the engine that the environment names for opening reports can be used."""
     if {"aux-server", "analyzer"} & set(view.deployment.file.parties):
         from keys.opening_engines import VARIABLE, require_opening_engine
 
@@ -84,7 +84,7 @@ def opening_engine(view: View) -> Iterator[Finding]:
 
 
 def groups(view: View) -> Iterator[Finding]:
-    """Read the files of the groups in the deployment file: `analyze` and `ask` need them."""
+    """Read the files of the groups in the deployment file, because `analyze` and `ask` need these files."""
     choices = view.deployment.file.analyzer.groups
     if choices and "analyzer" in view.deployment.file.parties:
         from pipelines.jobs.results import items_in_groups
@@ -102,7 +102,7 @@ def ledger(view: View) -> Iterator[Finding]:
 
 
 def authentication(view: View) -> Iterator[Finding]:
-    """Check how the collector here tells clients apart, and that the keys and files for that can be read."""
+    """Check how the collector here tells clients apart, and that its keys and files for this task can be read."""
     if (collector := view.deployment.collector) is not None:
         from service.authentication import authenticator
 
@@ -111,7 +111,7 @@ def authentication(view: View) -> Iterator[Finding]:
 
 
 def told_apart(name: str, way: Authentication) -> Finding:
-    """Say whether the cap binds each client, which depends on how collectors tell clients apart."""
+    """Say whether the cap limits each client: it does only if collectors can tell clients apart."""
     if tells_clients_apart(way):
         return Finding(name, "good", way)
     says = f"authentication {way} tells no client apart: the cap limits no client, and results protect one report only"
@@ -119,7 +119,7 @@ def told_apart(name: str, way: Authentication) -> Finding:
 
 
 def collectors(view: View) -> Iterator[Finding]:
-    """Warn of each collector in `collectors` that has closed no window, if another collector has."""
+    """Warn of each collector in `collectors` that has closed no window, if another collector has closed one."""
     heard = {name for one in view.each() for window in one.fold.windows.values() for name in window.collectors}
     heard |= {listed.manifest.collector for one in view.each() for listed in one.intake.listed}
     if heard and "shuffler" in view.deployment.file.parties:
@@ -129,7 +129,7 @@ def collectors(view: View) -> Iterator[Finding]:
 
 
 def segments(view: View) -> Iterator[Finding]:
-    """Warn of segments of campaigns that have no campaign file; if no campaign could be read, nothing is said."""
+    """Warn of segments of campaigns that have no campaign file; if no campaign could be read, yield no finding."""
     known = {epochs.campaign for epochs in view.campaigns} | view.faults.keys()
     if not known or "shuffler" not in view.deployment.file.parties:
         return
@@ -138,7 +138,7 @@ def segments(view: View) -> Iterator[Finding]:
 
 
 def store(view: View) -> Iterator[Finding]:
-    """Write a file to each folder of the store that the parties here write to, and remove it."""
+    """Write a file to each folder of the store that the parties here write to, and remove the file."""
     parties = view.deployment.file.parties
     wanted: list[tuple[str, ...]] = [(name,) for party in parties for name in _WRITES[party]]
     if others(view.deployment):
@@ -155,7 +155,7 @@ def store(view: View) -> Iterator[Finding]:
 
 
 def puts(view: View) -> Iterator[Finding]:
-    """Check that the store lets only one of many writers create a file, in the logs' folders of the parties here."""
+    """Check that in the log folders of the parties here only one of many writers can create a file."""
     folders = [view.deployment.folder("log", party) for party in view.deployment.file.parties]
     faults = [f"{folder}: {said}" for folder in folders if (said := fault(folder))]
     says = "; ".join(faults) or f"of {WRITERS} writers that create one file at once, one succeeds"
@@ -163,14 +163,14 @@ def puts(view: View) -> Iterator[Finding]:
 
 
 def disk(view: View) -> Iterator[Finding]:
-    """Check that each local disk has room for three windows like the largest of the last windows."""
+    """Check that each local disk has enough free space for three windows as large as the largest recent window."""
     brought: Counter[str] = Counter()
     for name, window in (item for one in view.each() for item in one.fold.windows.items()):
         brought[name] += window.bytes
     usual = _ROOM * max((brought[name] for name in sorted(brought)[-LAST:]), default=0)
     places = {"store": (view.deployment.store, usual)}
     if (collector := view.deployment.collector) is not None:
-        # With less than least_free_bytes the collector refuses reports.
+        # If the disk has fewer free bytes than least_free_bytes, the collector refuses reports.
         places["journal"] = (str(view.deployment.base / collector.journal), usual + collector.least_free_bytes)
     for name, (place, needed) in places.items():
         if "://" not in place and Path(place).exists():
@@ -191,7 +191,8 @@ def clock(view: View) -> Iterator[Finding]:
     told |= {} if held.store is None else {"the store": held.store}
     for name, moment in told.items():
         off = view.now - moment
-        # The store's own clock tells the present; every other source names a past moment, so being ahead is normal.
+        # The store's own clock tells the present. Every other source names a past moment, so this machine's clock is
+        # normally ahead of that source.
         wrong = off < -SKEW or (name == "the store" and off > SKEW)
         says = f"{span(off)} {'behind' if off < timedelta() else 'ahead of'} it"
         cure = "set the clocks; if this machine's clock is right, the machine that wrote the later time was ahead"

@@ -1,4 +1,4 @@
-"""hushcount doctor: find the faults of a deployment before they do harm, and say how to cure them."""
+"""hushcount doctor: find the faults of a deployment before the faults do harm, and say how to cure them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipelines.files.storage_errors import told
 from pipelines.log.log import Logs
 
 Checks = tuple[Callable[[View], Iterator[Finding]], ...]
-"""Checks in the order of their findings; a check that raises is shown under its function's name."""
+"""Checks in the order of their findings; if a check raises, its finding has the name of the check's function."""
 _OF_FILES: Checks = (
     campaign.epoch,
     campaign.keys,

@@ -13,14 +13,14 @@ from pipelines.files import storage
 
 @dataclass(frozen=True)
 class Evaluations:
-    """The evaluations for one campaign in the newest windows for which an evaluator left a manifest.
+    """The evaluations for one campaign in the newest windows for which an evaluator wrote a manifest.
 
     Attributes:
         windows: names of these windows, oldest first.
         clients: number of evaluations for clients.
         verifier: number of evaluations for the analyzer.
         refused: number of refused requests of clients and of the analyzer, by reason.
-        unreadable: names of manifests that cannot be read; their evaluations are not counted.
+        unreadable: names of manifests that cannot be read, so that their evaluations are not counted.
     """
 
     windows: tuple[str, ...]
@@ -31,7 +31,7 @@ class Evaluations:
 
 
 def evaluations_of(view: View, last: int) -> Evaluations | None:
-    """Return the evaluations of a campaign in its `last` newest windows; None: the store has no manifest of them."""
+    """Return the evaluations in a campaign's `last` newest windows; None: the store has no evaluation manifest."""
     home = view.deployment.folder("evaluations", view.campaign)
     listed = [path for path, _ in storage.list_tree(home, "*/*/*.json")]
     windows = tuple(sorted({path.split("/")[-2] for path in listed})[-last:])

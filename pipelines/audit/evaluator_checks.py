@@ -14,7 +14,7 @@ from pipelines.handover.hops import outputs
 from pipelines.handover.paths import Batch
 
 _SLACK = timedelta(days=7)
-"""A key that is destroyed at most so long after it is due is a warning; later it is bad."""
+"""A key that still exists after its due time is a warning for so long, and after that it is a bad finding."""
 
 
 def lacks_evaluator(view: View) -> str | None:
@@ -27,7 +27,7 @@ def lacks_evaluator(view: View) -> str | None:
 
 
 def evaluator(view: View) -> Iterator[Finding]:
-    """Ask the evaluator of the present epoch about random bytes, as the analyzer does before it opens a batch."""
+    """Ask the evaluator of the present epoch to evaluate random bytes, as the analyzer does before it opens a batch."""
     name, lacks = f"evaluator of {view.campaign}", lacks_evaluator(view)
     if lacks is not None:
         yield Finding(name, "bad", lacks, "set evaluator under [analyzer] to its address or its key directory")
@@ -36,7 +36,7 @@ def evaluator(view: View) -> Iterator[Finding]:
     campaign = next((one for part, one in _files(view.epochs) if part == current), None)
     if "analyzer" not in view.deployment.file.parties or campaign is None or not campaign.is_oblivious:
         return
-    # Not at the top: this module asks over HTTP and reads keys, and other parties may lack the packages for that.
+    # Not at the top: this module sends HTTP requests and reads keys, and other parties may lack the packages it needs.
     from pipelines.handover.evaluator_address import evaluator_here, namer
 
     if (found := namer(campaign, evaluator_here(view.deployment))) is not None:
@@ -57,7 +57,7 @@ def evaluator_apart(view: View) -> Iterator[Finding]:
 
 
 def evaluator_keys(view: View) -> Iterator[Finding]:
-    """Say which evaluator keys are here, and which of them to destroy: without its key nobody can test guesses."""
+    """Say which evaluator keys are here, and which to destroy, because with a key its holder can test guesses."""
     for part, campaign in _files(view.epochs):
         for key in campaign.keys.evaluator:
             directory = _directory_of(view, key.id)
@@ -71,13 +71,13 @@ def _files(epochs: Epochs) -> Iterator[tuple[EpochPart, Campaign]]:
 
 
 def _end(view: View, name: str, part: EpochPart, directory: Path, id: str) -> Finding:
-    """Say when to destroy a key: when no report of its epoch is to be opened, and no discovered value to be verified.
+    """Say when to destroy a key: after all reports of its epoch are opened and all discovered values are verified.
 
-    A key serves one campaign file: no other campaign file is published with the same key.
+    No other campaign needs the key, because two campaign files with the same evaluator key are never published.
     """
     if part.grace_ends is None:
         return Finding(name, "good", f"key {id} is in use")
-    # By `due` the last reports of the epoch have joined a batch.
+    # At the time `due`, the last reports of the epoch have joined a batch.
     due = part.grace_ends + view.deployment.windows.length + view.deployment.windows.grace
     if view.now < due:
         return Finding(name, "good", f"key {id} is needed until {due.isoformat()}")
@@ -103,7 +103,7 @@ def _unverified(view: View) -> list[Batch]:
 
 
 def _directory_of(view: View, id: str) -> Path | None:
-    """Return the key directory here that has this key of the evaluator; None: the key is elsewhere, or destroyed."""
+    """Return the key directory here that has the evaluator's key `id`; None: the key is elsewhere, or destroyed."""
     file, base = view.deployment.file, view.deployment.base
     named = [] if file.evaluator is None else [base / file.evaluator.keys]
     if file.analyzer.evaluator is not None:

@@ -23,16 +23,16 @@ from pipelines.ledger.runs import living
 from pipelines.outputs.account import Hop
 
 _ENOUGH = 30
-"""A budget should have room for so many windows to come, or up to its renewal if that is sooner."""
+"""A budget should be enough for so many windows to come, or for the windows until it renews if they are fewer."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """The number of windows to come that a budget has room for.
+    """The number of windows to come that a budget is enough for.
 
     Attributes:
         left: number of windows; 30 means 30 or more.
-        until: number of windows that begin before the budget renews; None: it does not renew.
+        until: number of windows that begin before the budget renews; None: the budget does not renew.
     """
 
     left: int
@@ -46,7 +46,7 @@ def next_epoch(view: View) -> Iterator[Finding]:
         return
     name = f"next epoch of {view.campaign}"
     try:
-        # That module plans mechanisms and reads keys: a party that only runs jobs may lack its packages.
+        # Not at the top: the module next_epoch needs packages that a party that only runs jobs may lack.
         from pipelines.epochs.next_epoch import rehearse
     except ModuleNotFoundError as error:
         yield Finding(name, "bad", f"package {error.name} is not here: set next_epoch where the analyzer runs")
@@ -80,7 +80,7 @@ def budget(view: View) -> Iterator[Finding]:
     then = "and it does not renew" if until is None else f"{until:,} begin until it renews"
     more = f"{left:,} or more" if left == _ENOUGH else f"{left:,}"
     cure = f"make the window longer (windows.length), or the limit larger: {deployment.command('ledger set')}"
-    # Only charges with a curve compose better jointly than by sums, so only these are worth the words.
+    # The finding says "composed jointly" only if a charge has a curve: joint composition lowers no other charge.
     curves = any(charge.window is not None for charge in (*charges, *releases))
     jointly = ", charges composed jointly" if limit.composition == "joint" and curves else ""
     yield Finding(name, verdict, f"the ledger allows {more} windows, {then}{jointly}", cure)
@@ -98,7 +98,7 @@ def room_of(view: View) -> Room | None:
 
 
 def _books(ledger: Path, campaign: str, now: datetime) -> tuple[Limit | None, list[Charge], datetime]:
-    """Return a campaign's limit, its charges and the ledger's time; without a ledger file no limit and no charges."""
+    """Return a campaign's limit, its charges and the ledger's time; (None, [], `now`) if there is no ledger file."""
     if not ledger.exists():
         return None, [], now
     with opened(ledger) as connection:
@@ -115,18 +115,18 @@ def _room(limit: Limit, charges: list[Charge], releases: list[Charge], now: date
 
 
 def _releases(view: View, campaign: Campaign) -> list[Charge]:
-    """Return the charges here for the releases of one window that brings as many reports as the last batch."""
+    """Return what the parties here charge for the releases of a window with as many reports as the last batch."""
     parties = view.deployment.file.parties
-    # Each collector in the deployment file counts a client's cap by itself.
+    # Each collector in the deployment file applies a client's cap separately.
     collectors = max(1, len(view.deployment.file.collectors))
-    # A limit is for one client: where collectors do not tell clients apart, nothing is charged against it.
+    # A limit is for one client, so nothing is charged against it if collectors do not tell clients apart.
     senders = counted("client-token", collectors, collectors)
     analyzed = (hops.get("analyze", {}).get("reports") for _, hops in sorted(view.counts.items(), reverse=True))
     reports = next((row.accepted for row in analyzed if row is not None), 0)
     stated = statement(campaign, max(reports, campaign.shuffle.minimum_batch), senders)
     hops: list[Hop] = []
     if campaign.discovery is not None and {"aux-server", "analyzer"} & set(parties):
-        # Raises an error for the operator if no keep rule holds for so many collectors.
+        # `rule_of` raises an error for the operator if no keep rule holds for so many collectors.
         rule_of(campaign, senders)
         hops.append("discover")
     if campaign.mechanism is not None and "analyzer" in parties:
@@ -156,7 +156,7 @@ def year(view: View) -> Iterator[Finding]:
     part = view.deployment.file.next_epoch.get(view.campaign)
     if part is None:
         return
-    # Not at the top: a party that only runs jobs may lack the packages that this module imports.
+    # Not at the top, because a party that only runs jobs may lack the packages that tracked_items imports.
     from pipelines.epochs.tracked_items import waiting
 
     most = most_epochs_a_year(part.least_length)
@@ -170,7 +170,7 @@ def year(view: View) -> Iterator[Finding]:
 
 
 def spent_in(epochs: int, campaign: Campaign) -> str:
-    """Return how much epsilon one client spends on frequency reports over so many epochs, as a sentence."""
+    """Return a sentence on how much epsilon one client spends on frequency reports in this number of epochs."""
     if campaign.mechanism is None:
         return "clients send no frequency reports, so they spend nothing on them"
     if campaign.epoch_epsilon is None:

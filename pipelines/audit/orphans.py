@@ -1,8 +1,8 @@
 """List segments that no manifest names, because their collector lost its disk or their manifest was lost.
 
-An acknowledged report counts only if a manifest names its segment. `relist` checks each such orphan and writes a new
-manifest for it; from then on it is like any late segment. The collector wrote into the segment's name how it told
-clients apart; without that, they count as not told apart.
+An acknowledged report counts only if a manifest names its segment. `relist` checks each segment without a manifest (an
+orphan) and writes a new manifest for it; after that, runs treat the orphan like any late segment. A segment's name says
+how the collector told clients apart; if the name does not say it, the clients count as not told apart.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pipelines.handover.paths import SegmentPath
 from pipelines.schedule.clock_check import told_time
 
 _UNNAMED = SegmentName("relisted", WEAKEST, "")
-"""Stands in for a segment name that names no collector."""
+"""Used for a segment whose name does not name its collector."""
 
 
 @dataclass
@@ -43,7 +43,8 @@ class Relisted:
     Attributes:
         segments: the number of reports of each segment that a manifest now names, by its path in the folder of
             segments.
-        unsaid: paths of segments that do not name how clients were told apart: these count as not told apart.
+        unsaid: paths of segments whose names do not say how clients were told apart, so that these clients count as
+            not told apart.
         problems: a sentence for each segment that cannot be listed, and for each fault of the clock or a manifest.
     """
 
@@ -57,13 +58,13 @@ def orphans(view: View) -> dict[SegmentPath, int]:
     return {
         segment: size
         for segment, size in view.unlisted.items()
-        # status reports a segment that lies in no window.
+        # A segment outside every window is left out, because `hushcount status` reports it.
         if segment.stream in ENVELOPES and is_window(segment.window) and view.is_over(segment.window)
     }
 
 
 def relist(view: View) -> Relisted:
-    """Write manifests that list a campaign's orphans; the next run takes them in like any other."""
+    """Write manifests that list a campaign's orphans; the next run takes in these manifests like all others."""
     deployment, epochs = view.deployment, view.epochs
     time = told_time(deployment, [view.fold], view.intake.listed, view.now)
     made = Relisted(problems=[*view.intake.problems, *time.problems])
@@ -103,10 +104,10 @@ def relist(view: View) -> Relisted:
 
 
 def _looked_through(deployment: Deployment, segment: SegmentPath, size: int) -> tuple[SegmentPart, str]:
-    """Return the manifest's part for an orphan, and the fingerprint of its campaign file.
+    """Return the entry of a manifest for an orphan, and the fingerprint of the orphan's campaign file.
 
     Raises:
-        UsageError: the file is cut, or is not a segment of the campaign file and stream of its folder.
+        UsageError: the file is cut, or is not a segment of the campaign file and stream that its folder names.
     """
     path = deployment.folder("segments", str(segment))
     header = header_of(path)

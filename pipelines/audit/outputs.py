@@ -1,4 +1,4 @@
-"""Compare the log with the outputs in the store: each output is there and unchanged, and the log has its entry."""
+"""Check that each output in the log is in the store, unchanged, and that the log lacks no output's entry."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
     """Yield a sentence for every output that is missing, or differs from its summary or its entry in the log.
 
     Args:
-        past: whether to check the outputs of all windows; otherwise of the latest, and of unfinished batches.
-        digests: whether to read every table and every signed file that was handed on; otherwise no table, and of the
-            signed files only those that no hop here has read.
+        past: whether to check the outputs of all windows; if false, only the latest windows and unfinished batches.
+        digests: whether to read every table and every signed file that was handed on; if false, no table is read, and
+            only those signed files that no hop here has read.
     """
     parties = view.deployment.file.parties
     here = {name: hop for name, hop in CHAIN.items() if hop.party in parties}
@@ -46,7 +46,7 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
             continue
         for hop, done in sorted(hops.items()):
             folder, signer = CHAIN[hop].folder, CHAIN[hop].signer
-            # A hop that reads no stream of the batch writes nothing.
+            # A hop writes no output if it reads no stream of the batch.
             if done.folder is None or view.fold.is_deleting(folder, name):
                 continue
             directory = view.deployment.folder(folder, view.campaign, name)
@@ -62,22 +62,22 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
                 unread = {folder for folder, reader in readers if reader in here.keys() - hops.keys()}
                 where = storage.join(directory, done.folder)
                 if not past and not unread and all(CHAIN[reader].party in parties for _, reader in readers):
-                    # Its readers all run here and have compared it with its summary.
+                    # All readers of the output run here and have compared the output with its summary.
                     continue
                 yield from _handed_on(directory, where, view.counts[name][hop], keys[hop], None if digests else unread)
 
 
 def missing(view: View, past: bool) -> Iterator[str]:
-    """Yield a sentence for each log here that lacks entries which other files name: it was lost, or is an older copy.
+    """Yield a sentence for each log here that lacks entries which other files name, as a lost log or an old copy does.
 
     Args:
-        past: whether to look at outputs of all windows; otherwise of the latest.
+        past: whether to look at outputs of all windows; if false, only at outputs of the latest windows.
     """
     for party in view.deployment.file.parties:
         log = view.log_of(party)
         try:
             if missing_of(view.deployment, log, _beside(view, party, past)):
-                # A run may have written the entry since the log was read.
+                # A run may have written the missing entry after this process read the log, so read the log again.
                 log.read()
                 if found := missing_of(view.deployment, log, _beside(view, party, past)):
                     yield found.says(log)
@@ -86,7 +86,7 @@ def missing(view: View, past: bool) -> Iterator[str]:
 
 
 def _beside(view: View, party: Party, past: bool) -> Beside:
-    """Return the files in the store that name entries of a party's log; `past`: of all windows."""
+    """Return the files in the store that name entries of a party's log; `past`: whether to take all windows."""
     log = view.log_of(party)
     if past:
         return beside_logs(view.deployment, party, (view.campaign,))[view.campaign]
@@ -110,7 +110,7 @@ def _beside(view: View, party: Party, past: bool) -> Beside:
 
 
 def _is_past(view: View, name: str, hops: Mapping[HopName, Hopped]) -> bool:
-    """Return whether a batch is finished and older than the latest windows, so that no run touches it again."""
+    """Return whether a batch is finished and older than the latest windows, so that no run changes it again."""
     batch = view.fold.named(name)
     campaign = view.epochs.campaigns.get(batch.file)
     expected = () if campaign is None else hop_names(campaign, view.deployment.file.parties)
@@ -120,7 +120,7 @@ def _is_past(view: View, name: str, hops: Mapping[HopName, Hopped]) -> bool:
 
 
 def _fault_in(directory: str, folder: str, done: Hopped) -> str | None:
-    """Return the difference between an output and its entry in the log, as a sentence; None: there is none."""
+    """Return how an output differs from its entry in the log, as a sentence; None: it does not differ."""
     mark, files = storage.join(directory, SUMMARY), storage.join(directory, folder)
     if not storage.exists(mark):
         return f"{directory} is missing"
@@ -141,7 +141,7 @@ def _table(path: str, read: bool) -> Iterator[str]:
 
 
 def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
-    """Return a party's public keys, retired ones too, because their old signatures stay valid; empty: unsigned."""
+    """Return a party's public keys; retired keys too, because old signatures stay valid; empty: nothing is signed."""
     source = (deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys) or deployment.sign_with
     if not isinstance(source, Path):
         return ()
@@ -157,7 +157,7 @@ def _handed_on(
     keys: Sequence[VerifyKeyPart],
     read: Container[str] | None,
 ) -> Iterator[str]:
-    """Yield the faults of files that a run handed on; compare digests only in the folders of `read`; None: in all."""
+    """Yield the faults of files that a run handed on; compare digests in the folders `read` (None: in all folders)."""
     for name, row in rows.items():
         folder = "bins" if row.hop == "release" else name
         try:

@@ -1,8 +1,8 @@
 """One account over all parties: a line for each party and stream.
 
-The lines of parties here come from their logs. Nobody reads another party's log: a party elsewhere tells the counts of
-its hops by statements, and the number of reports that it read of an output by receipts. In each line the reports
-received are those that went on, were rejected, were dropped, or are on their way.
+The lines of parties here come from the logs here. Nobody reads the log of a party elsewhere: that party writes the
+counts of its hops into statements, and the number of reports that it read of an output into receipts. In each line,
+each report received has gone on, was rejected, was dropped, or is on its way.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from pipelines.log.facts import Hopped
 from pipelines.schedule.stating import overdue, recipients_of, silent
 
 STORED = "stored"
-"""The state of reports in manifests that no closed window has taken in."""
+"""The state of reports whose manifest is in no closed window yet."""
 UNRECEIVED = "deleted_unreceived"
-"""The reason of dropped reports that were handed on and deleted before their receipt came."""
+"""The reason given for reports that were handed on, but deleted before the reader's receipt came."""
 Source = Literal["log", "statements", "receipts", "nothing"]
 
 
@@ -36,10 +36,10 @@ class Line:
 
     Attributes:
         parties: the parties of this line: all that run here together, or one elsewhere.
-        source: where the numbers come from; nothing: that party has said nothing yet.
-        said: when the newest statement or receipt was made, in ISO 8601; None: the numbers are of now, or there are
-            none.
-        went_on: reports that were counted, or handed on to their reader; None: a receipt does not tell.
+        source: where the numbers come from; nothing: no statement or receipt of that party has come yet.
+        said: when the newest statement or receipt was made, in ISO 8601; None: the numbers are read from the log now,
+            or there are no numbers.
+        went_on: reports that were counted, or handed on to their reader; None: unknown, because a receipt does not say.
         rejected, dropped: number of reports by reason.
     """
 
@@ -61,7 +61,7 @@ class Line:
 
 
 def lines_of(view: View, states: Mapping[Stream, Mapping[str, int]]) -> list[Line]:
-    """Return a line of each party and stream of a campaign.
+    """Return a campaign's lines: for each stream one of the parties here, and one of each party elsewhere.
 
     Args:
         states: number of stored reports by the state of their segment.
@@ -81,7 +81,7 @@ def _parties_of(stream: Stream) -> tuple[Party, ...]:
 
 
 def _here(view: View, stream: Stream, states: Mapping[str, int]) -> Line | None:
-    """Return the line of the parties here; None: none of them reads the stream."""
+    """Return the line of the parties here; None: no party here reads the stream."""
     reader = READERS[stream]
     parties = tuple(party for party in _parties_of(stream) if party in view.deployment.file.parties)
     if not parties:
@@ -93,10 +93,10 @@ def _here(view: View, stream: Stream, states: Mapping[str, int]) -> Line | None:
         went_on = sum(row.accepted for row in read)
         return Line(parties, stream, "log", None, received, went_on, _rejected(read), {}, coming)
     shuffled, fold = _rows(view, "shuffle", stream), view.fold
-    # Adopted outputs hold reports of segments that were given up with their log.
+    # An output that a new log adopted may hold reports of segments that were given up with the lost log.
     adopted = sum(row.received for row in shuffled if fold.done[row.batch]["shuffle"].is_adopted)
     if len(parties) > 1:
-        # If a batch's shuffled files were deleted before the new log began, it adopted only the reader's output.
+        # If a batch's shuffled files were deleted before the new log began, that log adopted only the reader's output.
         known = {row.batch for row in shuffled}
         adopted += sum(row.received for row in read if row.batch not in known)
     given_up = states.get("given_up", 0)
@@ -166,7 +166,7 @@ def _is_unread(view: View, row: StreamRow, reader: HopName) -> bool:
 
 
 def party_differences(view: View) -> Iterator[str]:
-    """Yield a sentence for each difference between parties elsewhere and the log here, and for each late hand-over."""
+    """Yield a sentence for each number of a party elsewhere that differs from the log, and for each late hand-over."""
     yield from view.heard.problems
     yield from _of_receipts(view)
     yield from _of_statements(view)
@@ -185,7 +185,7 @@ def _of_receipts(view: View) -> Iterator[str]:
                 yield f"{where} is for {CHAIN[hop].folder}, but the log of {CHAIN[hop].party} has no such output"
             elif receipt.summary != done.summary:
                 yield f"{where} names another summary than {hop} wrote: check that this party reads what was handed on"
-            # A log that replaces a lost one may know an output without its counts.
+            # A log that replaces a lost log may have an output's entry without the counts of the output.
             elif done.counts.streams and receipt.taken != (handed := _handed(done, hop, party)):
                 yield f"{where} says {receipt.taken or 0:,} taken, but {hop} forwarded {handed:,}"
 
@@ -193,15 +193,15 @@ def _of_receipts(view: View) -> Iterator[str]:
 def _handed(done: Hopped, hop: HopName, party: Party) -> int:
     """Return how many records of an output its reader at `party` counts as received."""
     if hop == "release":
-        # The reader of bins counts the reports that the bins were made of.
+        # The reader of bins counts the reports from which the bins were made.
         return done.counts.received
     return sum(done.counts.accepted_of(stream) for stream, reader in READERS.items() if CHAIN[reader].party == party)
 
 
 def _of_statements(view: View) -> Iterator[str]:
-    """Yield a sentence for each output that a hop here read with another summary than its party stated.
+    """Yield a sentence for each output whose summary, when a hop here read it, was not the one that its party stated.
 
-    Their numbers are compared elsewhere, with those of other hops.
+    `reconcile` compares the numbers in statements with the numbers of other hops.
     """
     for party, statements in view.heard.statements.items():
         for (batch, hop), stated in sorted(statements.items()):
@@ -214,7 +214,7 @@ def _of_statements(view: View) -> Iterator[str]:
 
 
 def _unreceived(view: View) -> Iterator[str]:
-    """Yield a sentence, for ever, for each output that retention deleted before its receipt came."""
+    """Yield a sentence, in every later audit too, for each output that retention deleted before its receipt came."""
     for what in view.fold.unreceived:
         folder, _, batch = what.rpartition(" ")
         (hop,) = (hop for hop in CHAIN.values() if hop.folder == folder)
@@ -229,7 +229,7 @@ def _unreceived(view: View) -> Iterator[str]:
 
 
 def given_up(view: View) -> Iterator[str]:
-    """Yield a sentence on the reports that were given up with a lost log."""
+    """Yield a sentence on the reports that the operator gave up because a log was lost."""
     lost = [one for one in view.fold.dropped.values() if one.state == "given_up"]
     if lost:
         windows = sorted({one.window for one in lost})

@@ -43,10 +43,10 @@ class Account:
         windows: the reports that collectors stored.
         hops: the counts of the jobs.
         refused: the number of requests that collectors refused, by window and reason.
-        waiting: the reports of closed windows that no batch has taken yet, and when they are dropped.
-        given_up: a sentence on reports that were given up with a lost log; it stays as long as the campaign.
-        differences: a sentence for each disagreement of numbers or files; it names the file.
-        listed_from: the first window whose files were listed; empty: the files of all windows were.
+        waiting: the reports of closed windows that are in no batch yet, and when the shuffler drops them.
+        given_up: a sentence on reports that were given up because a log was lost; each later account repeats it.
+        differences: a sentence for each disagreement of numbers or files; the sentence names the batch or file.
+        listed_from: the first window whose files were listed; empty: the files of all windows were listed.
         latest: when a run wrote the newest entry of a log, in ISO 8601; None: no log has an entry.
     """
 
@@ -63,7 +63,7 @@ class Account:
 
     @property
     def stored(self) -> int:
-        """The number of stored reports that no run has taken in."""
+        """The number of stored reports whose manifest no run has taken in."""
         return sum(one.states.get(STORED, 0) for one in self.windows)
 
 
@@ -71,8 +71,8 @@ def account_of(view: View, *, past: bool = False, digests: bool = False) -> Acco
     """Return the account of a campaign.
 
     Args:
-        view: of the campaign.
-        past: whether to check the outputs of all windows; otherwise of the latest, and of unfinished batches.
+        view: view of the campaign.
+        past: whether to check the outputs of all windows; if false, only the latest windows and unfinished batches.
         digests: whether to check all windows, and read every table and every signed file that was handed on.
     """
     latest, windows = view.fold.latest, _windows(view)
@@ -125,7 +125,7 @@ def _refused(view: View) -> dict[str, dict[str, int]]:
 
 
 def overdue(view: View) -> str | None:
-    """Return a sentence on the first window that ended longer ago than the patience, if no run has closed it."""
+    """Return a sentence on the oldest unclosed window if it ended longer ago than the patience, else None."""
     fold, rule = view.fold, view.rule
     window = next_window(fold.closed, fold.waiting.values(), view.intake.listed, rule, view.now)
     if window is None or (due := window.end + rule.patience) >= view.now:
@@ -140,7 +140,7 @@ def overdue(view: View) -> str | None:
 
 
 def unshuffled(view: View) -> Iterator[str]:
-    """Yield a sentence for each batch that is not shuffled though its window and grace are long over."""
+    """Yield a sentence for each batch that is not shuffled though its window's grace ended a window's length ago."""
     for name, made in sorted(view.fold.batches.items()):
         times = view.calendar.of(made.window)
         if view.fold.is_undone(name) and made.window.end + times.length + times.grace < view.now:
@@ -151,12 +151,12 @@ def unshuffled(view: View) -> Iterator[str]:
 
 
 def waiting_in(view: View) -> list[Waiting]:
-    """Return the reports that no batch has taken yet; nothing if the shuffler does not run here."""
+    """Return the reports that are in no batch yet; an empty list if the shuffler does not run here."""
     return waiting_of(view.fold, view.rule, view.now) if view.shuffles else []
 
 
 def rescues(view: View) -> Iterator[str]:
-    """Yield a sentence for each hop whose newest batch had reports that libsodium opened and the lanes could not."""
+    """Yield a sentence for each hop in whose newest batch libsodium opened reports that the lanes failed to open."""
     for batch, hop, number in view.rescued:
         yield (
             f"{batch} {hop}: the lanes failed to open {number:,} reports; libsodium opened them, so no report was "
@@ -179,9 +179,9 @@ def _line_differences(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _hop_differences(view: View) -> Iterator[str]:
-    """Yield a sentence for every loss of a hop, and for every two numbers of a batch that disagree.
+    """Yield a sentence for every hop that lost reports, and for every two numbers of a batch that disagree.
 
-    Numbers that parties elsewhere stated are compared too.
+    The numbers of a batch include the numbers that parties elsewhere stated.
     """
     for one in _hops(view):
         if lost := sum(one.rejected.get(reason, 0) for reason in DAMAGE):
@@ -224,8 +224,8 @@ def _manifest_differences(view: View) -> Iterator[str]:
 def _segment_differences(view: View) -> Iterator[str]:
     """Yield a sentence for every segment that differs from its manifest, is in no manifest, or was put aside.
 
-    A segment that was put aside can be restored until its grace period ends. After that its reports are lost, and
-    they appear only in their column of the account.
+    A segment that was put aside can be restored until its grace period ends. After its grace period the segment's
+    reports are lost, and no sentence, only the account's column of lost reports, shows them.
     """
     root, fold = view.deployment.folder("segments"), view.fold
     sizes = {str(segment): size for segment, size in view.stored.items()}
@@ -233,7 +233,7 @@ def _segment_differences(view: View) -> Iterator[str]:
     needed += [segment for name in fold.batches if fold.is_undone(name) for segment in fold.batches[name].all_segments]
     needed += [segment for one in view.intake.listed for segment in one.segments]
     for path in sorted(fold.aside):
-        # A segment that is restored by now joins the next window that closes.
+        # A segment that somebody has restored joins the next window that closes, so it yields no sentence.
         try:
             fault = fault_in(view.deployment, fold.waiting[path])
         except UsageError as error:

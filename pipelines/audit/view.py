@@ -1,6 +1,6 @@
 """The state that the audit looks at: a deployment, one of its campaigns, its logs and the store, at one moment.
 
-Parties elsewhere appear by their statements on their hops, and by their receipts for outputs of hops here.
+What parties elsewhere did is known from the statements on their hops, and their receipts for outputs of hops here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Heard:
     """The valid statements and receipts of parties elsewhere about one campaign.
 
     Attributes:
-        statements, receipts: those of each party, by batch and hop.
+        statements, receipts: the statements and the receipts of each party, by batch and hop.
         problems: a sentence for each statement or receipt that is ignored.
     """
 
@@ -52,7 +52,7 @@ class Heard:
 
 
 def heard(deployment: Deployment, campaign: str) -> Heard:
-    """Return the statements of parties elsewhere on their own hops, and their receipts for the hops that they read."""
+    """Return what parties elsewhere wrote: statements on their own hops, and receipts for outputs that they read."""
     said: dict[Kind, dict[Party, dict[tuple[str, HopName], Statement]]] = {"statement": {}, "receipt": {}}
     problems: list[str] = []
     for party in others(deployment):
@@ -73,7 +73,7 @@ def heard(deployment: Deployment, campaign: str) -> Heard:
 
 
 LAST = 7
-"""The number of latest windows from which checks take the usual volume, and in which they look at every file."""
+"""The number of windows, the latest, whose usual volume checks compute, and in which checks look at every file."""
 Verdict = Literal["good", "warning", "bad"]
 
 
@@ -83,9 +83,9 @@ class Finding:
 
     Attributes:
         name: the name of the checked thing.
-        verdict: good; warning: it will be bad soon; bad.
-        sentence: the state of the thing. An error message of Hushcount's already contains its cure.
-        cure: what to do if the verdict is not good.
+        verdict: good, bad, or warning: the checked thing will be bad soon.
+        sentence: the state of the checked thing.
+        cure: what to do if the verdict is not good; empty if `sentence` is an error message that contains the cure.
     """
 
     name: str
@@ -113,16 +113,16 @@ class StreamRow:
 
 @dataclass(frozen=True)
 class View:
-    """A deployment at one moment. Each part of it is read once, by the first check that needs it.
+    """A deployment at one moment. Each part of a deployment is read once, by the first check that needs the part.
 
     Attributes:
-        deployment: its settings and store.
+        deployment: settings and store of the deployment.
         now: the present.
-        campaigns: its valid campaigns, with their files.
-        faults: the fault of each campaign that cannot be read, by its name.
+        campaigns: the deployment's valid campaigns, with their files.
+        faults: the fault of each campaign that cannot be read, by name of the campaign.
         one: the campaign that is looked at; None: the deployment as a whole.
-        logs: the logs as far as this process has read them; None: not at all yet.
-        listed: the files of segments, listed after the logs were read; None: each campaign lists its own when needed.
+        logs: the logs as far as this process has read them; None: this process has read no log yet.
+        listed: the files of segments, listed after the logs were read; None: they are listed when a check needs them.
         recent: whether `listed` lacks windows that are finished.
     """
 
@@ -136,12 +136,12 @@ class View:
     recent: bool = False
 
     def each(self) -> Iterator[View]:
-        """Yield a view of each campaign: the same ones every time."""
+        """Yield a view of each campaign; each call yields the same view objects."""
         return iter(self._views)
 
     @property
     def clock(self) -> LedgerClock:
-        """The clock by which the ledger knows the present."""
+        """The clock from which the ledger takes the present."""
         return LedgerClock(Clock(self.now.timestamp))
 
     @cached_property
@@ -149,7 +149,7 @@ class View:
         return [replace(self, one=epochs) for epochs in self.campaigns]
 
     def readable(self) -> View:
-        """Return a view without the campaigns that have an unreadable log; its faults name these campaigns."""
+        """Return a view without the campaigns that have an unreadable log; the faults of the view name them."""
         unread = {}
         for one in self.each():
             try:
@@ -175,12 +175,12 @@ class View:
 
     @property
     def shuffles(self) -> bool:
-        """Whether the shuffler runs here: no other party knows of segments and manifests."""
+        """Whether the shuffler, the only party that reads segments and manifests, runs here."""
         return "shuffler" in self.deployment.file.parties
 
     @cached_property
     def fold(self) -> Fold:
-        """The state of the campaign by the logs of the parties here."""
+        """The state of the campaign according to the logs of the parties here."""
         return self._logs.known(self.campaign)
 
     @cached_property
@@ -188,7 +188,7 @@ class View:
         return Logs(self.deployment) if self.logs is None else self.logs
 
     def log_of(self, party: Party) -> Log:
-        """Return a party's log of the campaign, as far as it was read; reading on does not change `fold`."""
+        """Return a party's log of the campaign, as far as it was read; reading more of it does not change `fold`."""
         return self._logs.of(party, self.campaign)
 
     @cached_property
@@ -208,13 +208,13 @@ class View:
     @cached_property
     def heard(self) -> Heard:
         """The statements and receipts of parties elsewhere about the campaign."""
-        # Read the fold first: else a receipt that comes meanwhile could be for an output that the fold lacks.
+        # Read the fold before the receipts, or a new receipt could be for an output that the fold lacks.
         _ = self.fold
         return heard(self.deployment, self.campaign)
 
     @cached_property
     def handed(self) -> list[HandOver]:
-        """The outputs handed on to parties elsewhere that are still there, each with the parties without a receipt."""
+        """The outputs for parties elsewhere that are still in the store, each with the parties that sent no receipt."""
         return hand_overs(self.deployment, self.fold)[0]
 
     @cached_property
@@ -231,7 +231,7 @@ class View:
     def rescued(self) -> list[tuple[str, str, int]]:
         """Batch, hop and number of reports that libsodium opened and the lanes could not, in each hop's newest batch.
 
-        Older batches may have been opened on another machine.
+        Older batches are left out, because another machine may have opened them.
         """
         newest = {name: (batch, hop) for batch, hops in sorted(self.fold.done.items()) for name, hop in hops.items()}
         return [
@@ -242,14 +242,14 @@ class View:
 
     @cached_property
     def intake(self) -> Intake:
-        """The manifests that no closed window has taken in; none if the shuffler does not run here."""
-        # Read the fold before the files: a manifest that a run takes in meanwhile may be in both, but is not missed.
+        """The manifests that no closed window has taken in; no manifest if the shuffler does not run here."""
+        # Read the fold before the files: then a manifest that a run takes in at this moment is seen at least once.
         fold = self.fold
         return intake_of(self.deployment, fold, self.files) if self.shuffles else Intake((), ())
 
     @cached_property
     def calendar(self) -> Calendar:
-        """The windows that the log knows, and those to come."""
+        """The calendar of the windows in the log and the windows to come."""
         return calendar_of(self.deployment, self.fold)
 
     @cached_property
@@ -259,7 +259,7 @@ class View:
 
     @cached_property
     def windows(self) -> dict[str, Window]:
-        """The windows of all manifests, taken in or new, by name; if two lengths have one name, the longest."""
+        """The windows of all manifests, old and new, by name; if windows of two lengths have one name, the longest."""
         found = self.fold.known_windows
         for one in self.intake.listed:
             found[one.window.name] = max(one.window, found.get(one.window.name, one.window))
@@ -273,7 +273,7 @@ class View:
 
     @cached_property
     def stored(self) -> dict[SegmentPath, int]:
-        """The size in bytes of every segment in the store; only of recent windows, if only those were listed."""
+        """The size in bytes of every segment that was listed in the store, by path; old windows may be left out."""
         return segments_in(self.files)
 
     @cached_property
@@ -290,7 +290,7 @@ class View:
         return {segment: size for segment, size in self.stored.items() if str(segment) not in known}
 
     def is_over(self, window: str) -> bool:
-        """Return whether the manifests of a window should be there; raises ValueError if it is not a window's name."""
+        """Return whether manifests are expected for the window `window`; ValueError: it is not a window's name."""
         closed, known = self.fold.closed, self.windows.get(window)
         end = (known or self.calendar.named(window)).end
         return (closed is not None and end <= closed) or end + self.deployment.windows.patience < self.now
