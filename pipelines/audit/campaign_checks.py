@@ -109,7 +109,7 @@ def publisher(view: View) -> Iterator[Finding]:
 
 
 def windows(view: View) -> Iterator[Finding]:
-    """Say when windows begin if no window begins at midnight, and announce a change of their length or grace."""
+    """Say when windows begin unless one begins at every midnight, and announce a change of their length or grace."""
     if notes := notes_of(view):
         yield Finding(f"windows of {view.campaign}", "good", "; ".join(notes))
 

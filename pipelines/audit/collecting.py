@@ -22,7 +22,8 @@ class Collecting:
         held: the reports in the journals of this machine's collector, by window and stream; None: the journals cannot
             be read here.
         why: the collector that wrote the journals; if `held` is None, why and where the journals can be read.
-        notes: sentences on windows that do not begin at midnight, and on an announced change of length or grace.
+        notes: sentences on when windows begin, unless one begins at every midnight, and on a change of their length or
+            grace.
     """
 
     window: Window
@@ -53,7 +54,7 @@ def collecting(view: View) -> Collecting:
 
 
 def notes_of(view: View) -> tuple[str, ...]:
-    """Return sentences on windows that do not begin at midnight, and on an announced change of length or grace."""
+    """Return sentences on when windows begin (unless one begins at every midnight), and on a change of windows."""
     calendar = view.calendar
     grid = tiling(calendar.at(view.now).length, calendar.window_at(view.now))
     return tuple(filter(None, [grid, announced(view.fold, view.now)]))

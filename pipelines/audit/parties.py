@@ -229,7 +229,7 @@ def _unreceived(view: View) -> Iterator[str]:
 
 
 def given_up(view: View) -> Iterator[str]:
-    """Yield a sentence on the reports that the operator gave up because a log was lost."""
+    """Yield a sentence on the reports that were given up because a lost log said whether they were counted."""
     lost = [one for one in view.fold.dropped.values() if one.state == "given_up"]
     if lost:
         windows = sorted({one.window for one in lost})

@@ -22,7 +22,7 @@ from pipelines.console.tables import Table
 _PIPE_COLUMNS = 160
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _STOPPED = 130
-"""Exit status of a command that Ctrl-C ended, as shells report it."""
+"""Exit status of a command that Ctrl-C ended; shells use the same number."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Answer:
     """The result of a command.
 
     Attributes:
-        data: data for machines, printed with --json; or a function that returns them, if they take long to make.
-        people: lines and tables for people; they are not computed with --json.
-        failure: sentence that ends the command with exit status 1; empty if there is no failure.
+        data: data for machines, printed with --json; or a function that returns the data, if it takes long.
+        people: lines and tables for people; with --json the command does not compute them.
+        failure: error message; with a message the command ends with exit status 1; empty if there is no failure.
         status: exit status if there is no failure.
     """
 
@@ -43,14 +43,14 @@ class Answer:
 
 
 def out_console() -> Console:
-    """Return the console for results; it respects NO_COLOR, plain pipes, and COLUMNS."""
-    # For a pipe or a file, take more than the 80 columns that the library assumes.
+    """Return the console for results; it respects NO_COLOR and COLUMNS, and prints no colors into a pipe."""
+    # Into a pipe or a file, print 160 columns instead of the 80 columns that the library assumes.
     narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
     return _console(width=None if narrow else _PIPE_COLUMNS)
 
 
 def progress_console() -> Console:
-    """Return the console for progress and messages: standard error."""
+    """Return the console for progress and messages, which prints on standard error."""
     return _console(stderr=True)
 
 
@@ -60,7 +60,7 @@ def _console(**options: Any) -> Console:
 
 
 def note(line: str, style: str = "") -> None:
-    """Print a line on standard error, beside the answer."""
+    """Print a line on standard error, so that the answer on standard output stays as it is."""
     progress_console().print(line, style=style, soft_wrap=True)
 
 
@@ -92,9 +92,9 @@ def fail(message: str, status: int) -> NoReturn:
 
 
 def answering(command: Callable[..., Answer | None]) -> Callable[..., None]:
-    """Wrap a command for the parser: the wrapper prints its answer, or one sentence on an error.
+    """Wrap a command for the parser: the wrapper prints the command's answer, or after an error one sentence.
 
-    A command that returns an Answer also gets the option --json; a command that returns None prints by itself.
+    A command that returns an Answer also gets the option --json. A command that returns None has printed its output.
     """
     signature = inspect.signature(command, eval_str=True)
     parameters = list(signature.parameters.values())
@@ -119,7 +119,7 @@ def answering(command: Callable[..., Answer | None]) -> Callable[..., None]:
         except OSError as error:
             fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), 1)
         except KeyboardInterrupt:
-            # A second Ctrl-C ends the process at once.
+            # Restore the default handler, so that a second Ctrl-C ends the process at once.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             note("stopped")
             raise typer.Exit(_STOPPED) from None

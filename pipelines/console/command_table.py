@@ -17,7 +17,7 @@ from typer.main import get_command
 from pipelines.console.loading import loading
 
 _WIDTH = 74
-"""Width of an example: with the parser's two columns before it and a backslash after it, a line fits into 80."""
+"""Width of an example's line: with two columns of the parser before it and a backslash after it, it fits into 80."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Row:
 
     Attributes:
         name: the word on the command line.
-        line: the first line of its help; it stands here so that the list of commands needs no import.
-        target: module of pipelines.commands and function, as in jobs:shuffle; for a group, its rows. A function with
-            the parameter `context` accepts Beam's options after a bare --.
-        example: for a group, the words after its name in the example of its help; a command's example is in the
-            docstring of its function.
+        line: the first line of the help; it is in this table so that the list of commands needs no import.
+        target: module of pipelines.commands and function, as in jobs:shuffle; for a group, the rows of its commands. A
+            function with the parameter `context` accepts Beam's options after a bare --.
+        example: for a group, the words after the group's name in the example of the help; empty for a command, whose
+            example is in the docstring of its function.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Row:
 
 
 class Unloaded(TyperCommand):
-    """A row in the list of commands; its command is loaded when it is called."""
+    """A row in the list of commands; the command's module is imported when the command is called."""
 
     def __init__(self, row: Row) -> None:
         super().__init__(row.name, help=row.line)
@@ -86,7 +86,7 @@ class Commands(TyperGroup):
         return super().parse_args(ctx, args if args or ctx.resilient_parsing else ["--help"])
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # the parser's
-        # Start the texts of all tables at the same column, without cutting any.
+        # Start the texts of all tables at the same column, and cut no text.
         width = max(map(len, self.commands))
         for title, rows in self._sections.items():
             with formatter.section(title):
@@ -107,12 +107,12 @@ def new_app(
     options: Callable[..., None] = lambda: None,
     more: str = "",
 ) -> typer.Typer:
-    """Return the app with these tables of commands, by their titles.
+    """Return the app with these tables of commands, by title of the table.
 
     Args:
         text: the help of the app.
         options: function that takes the options before the command.
-        more: the last paragraph of the help; without it an example of the first command.
+        more: the last paragraph of the help. If it is empty, the help ends with an example of the first command.
     """
     (first, *_), *_ = tables.values()
 
@@ -136,22 +136,22 @@ def _app(*, add_completion: bool = False, **settings: Any) -> typer.Typer:
 
 
 def _pasted(text: str) -> str:
-    """Break the example at the end of a docstring into lines that can be pasted, and stop the parser joining them."""
+    """Break the example at the end of a docstring into lines that can be pasted and that the parser does not join."""
     before, begin, example = text.rpartition("Example: ")
     return f"{before}\b\n" + " \\\n  ".join(wrap(begin + example, _WIDTH, break_on_hyphens=False))
 
 
 @contextmanager
 def _in_our_words() -> Iterator[None]:
-    """Turn an error of the parser into one sentence: the option, its value, the allowed range.
+    """Turn an error of the parser into one sentence that names the option, its value, and the allowed range.
 
     Raises:
-        Exit: the parser found an error.
+        Exit: the parser found an error in the command line.
     """
     try:
         yield
     except Exception as error:
-        # The parser's errors have no public type, but all have this method.
+        # The parser's errors have no public type, but all of them have the method format_message.
         if not hasattr(error, "format_message"):
             raise
         from pipelines.console.answer import fail

@@ -11,7 +11,7 @@ from pipelines.console.tables import facts
 
 
 def guarantee(title: str, answer: Mapping[str, object]) -> RenderableType:
-    """Return an answer of `hushcount.privacy.queries` with one line for each figure, rounded up."""
+    """Return an answer of `hushcount.privacy.queries` as lines, one for each figure; fractions are rounded up."""
     return facts(title, {name: _text(value) for name, value in answer.items()})
 
 

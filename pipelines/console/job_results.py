@@ -64,7 +64,7 @@ def sentences(summary: HopSummary) -> Iterator[RenderableType]:
 def largest(summary: HopSummary) -> list[str]:
     """Return lines with the largest counts of detected items and the number of detected items.
 
-    In an open domain without estimates, the line says how to get estimates. If discovered values have counts, a line
+    In an open domain without estimates, one line says how to get estimates. If discovered values have counts, a line
     says how much of "other" they are.
     """
     estimates = summary.estimates
@@ -83,7 +83,7 @@ def largest(summary: HopSummary) -> list[str]:
 
 
 def other_explained(explained: Explained) -> str:
-    """Return a sentence on the part of "other" that was discovered."""
+    """Return a sentence on how many of the reports in "other" hold discovered values."""
     counts = f"{explained.count:,.0f} \u00b1 {explained.standard_error:,.0f}"
     rest = f"{explained.rest:,.0f} \u00b1 {explained.rest_error:,.0f}"
     bias = f" (about {explained.bias:,.0f} too many, or more: see bias in found.csv)" if explained.bias >= 1.0 else ""
@@ -105,7 +105,7 @@ def found_lines(summary: HopSummary) -> list[str]:
 
 
 def detection(table: TableFacts) -> str:
-    """Return the meaning of "detected", to stand after a number of items."""
+    """Return the meaning of "detected", as the end of a sentence that begins with a number of items."""
     return (
         f"detected among {table.items:,}: the probability that even one of them is wrong is "
         f"{100 * (1 - table.confidence):.3g} % at most, for all items looked at together (Bonferroni)."
@@ -113,7 +113,7 @@ def detection(table: TableFacts) -> str:
 
 
 def charged(summary: HopSummary) -> list[str]:
-    """Return a line on the ledger's charge; no line without a ledger."""
+    """Return a line on the ledger's charge; an empty list if there is no ledger."""
     charge = summary.ledger
     if charge is None or charge == "no ledger":
         return []
@@ -122,7 +122,7 @@ def charged(summary: HopSummary) -> list[str]:
 
 
 def remaining(account: Account) -> str:
-    """Return the cost of releases that certainly still fit; if charges compose jointly, larger releases may fit too."""
+    """Return the cost that the ledger's limit certainly still allows; with joint composition it may allow more."""
     least = "at least " if account.limit is not None and account.limit.composition == "joint" else ""
     left = account.remaining
     return least + (pair(left) if left is None else f"({rounded_down(left.epsilon)}, {rounded_down(left.delta)})")

@@ -1,4 +1,4 @@
-"""Load a command: meanwhile a signal ends the process at once, and a missing library is reported in one sentence."""
+"""Load a command; during loading a signal ends the process at once, and one sentence reports a missing library."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the process silently while a block imports and parses: no work has begun yet.
+    """Let Ctrl-C and SIGTERM end the process silently in a block that imports and parses, before any work begins.
 
     A process that a shell started in the background still ignores Ctrl-C.
 
     Raises:
-        SystemExit: a library is not installed; one sentence names it.
+        SystemExit: a library is not installed; the exit's message names the library.
     """
     main = threading.current_thread() is threading.main_thread()
     heard = [number for number in _SIGNALS if main and signal.getsignal(number) is signal.default_int_handler]

@@ -1,4 +1,4 @@
-"""Options that several commands share, their limits, and the functions that read their texts."""
+"""Options that several commands share, the limits of these options, and functions that read their texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CONFIG = ("--config", "-c")
 _VARIABLE = "HUSHCOUNT_CONFIG"
 Config = Annotated[Path, Option(*_CONFIG, envvar=_VARIABLE, help="Deployment file, .toml or .json.")]
 HERE = Path(DEPLOYMENT)
-"""The deployment of the working directory, taken if neither --config nor the variable is given."""
+"""The deployment file in the working directory, read if neither --config nor HUSHCOUNT_CONFIG is given."""
 CampaignFile = Annotated[Path, Option("--campaign", help="Campaign file.")]
 CampaignId = Annotated[
     str | None, Option("--campaign", help="Id of the campaign.", show_default="the deployment's, if it has one only")
@@ -105,12 +105,12 @@ Plot = Annotated[Path | None, Option("--plot", help="Chart to write, .png or .sv
 
 
 def number_of_reports(text: str | int) -> int:
-    """Return the whole number that a text like 1000000 or 1e6 names; BadParameter outside 0..MOST_REPORTS."""
+    """Return the whole number that a text like 1000000 or 1e6 means; BadParameter unless in 0..MOST_REPORTS."""
     try:
         number = Decimal(text)
     except InvalidOperation:
         raise BadParameter(f"{text!r} is not a valid integer.") from None
-    # Test for NaN first: Decimal raises if NaN is compared.
+    # Test for NaN before the comparison, because Decimal raises if NaN is compared.
     if number.is_nan() or not 0 <= number <= MOST_REPORTS or number != int(number):
         raise BadParameter(f"{text} is not a whole number in the range 0<=x<={MOST_REPORTS}.")
     return int(number)
@@ -122,7 +122,7 @@ def engine(context: Context, runner: str) -> Engine:
     Raises:
         UsageError: an option is not one of Beam's.
     """
-    # Beam takes a second to import.
+    # Not at the top, because Beam takes a second to import.
     from pipelines.engine.runner import Engine
     from pipelines.files.beam_options import unknown_options
 
@@ -153,10 +153,10 @@ def parse_settings(pairs: list[str] | None) -> tuple[dict[str, Value], Objective
 
 
 def objective_of(name: Value | None, target_share: float | None) -> Objective:
-    """Return the objective to plan for: l2 if neither argument is given.
+    """Return the objective to plan for; it is l2 if neither argument is given.
 
     Raises:
-        UsageError: the two do not fit together, or one is out of its range.
+        UsageError: a share is given with another objective than target, or an argument is out of its range.
     """
     from hushcount.maths.objectives import Objective
 
@@ -179,7 +179,7 @@ def _number(text: str) -> Value:
 
 
 def begins_at(text: str | None) -> datetime | None:
-    """Return the time that a text like 2026-12-01T00:00:00Z names.
+    """Return the time that a text like 2026-12-01T00:00:00Z means; None for None.
 
     Raises:
         UsageError: the text is not a time, or has no time zone.
@@ -187,7 +187,7 @@ def begins_at(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        # Python 3.10 cannot read the ending Z.
+        # Python 3.10 cannot read a time that ends with Z.
         time = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
     except ValueError:
         time = None
@@ -197,7 +197,7 @@ def begins_at(text: str | None) -> datetime | None:
 
 
 def span(name: str, text: str) -> timedelta:
-    """Return the duration that an option's text like 15m or 7d names.
+    """Return the duration that an option's text like 15m or 7d means.
 
     Raises:
         UsageError: the text is not a duration.

@@ -1,4 +1,4 @@
-"""Check that pictures can be drawn here: only one option draws, so matplotlib is an optional dependency."""
+"""Check that matplotlib, which only the option that draws needs, is installed: it is an optional dependency."""
 
 from __future__ import annotations
 

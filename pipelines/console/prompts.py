@@ -1,4 +1,4 @@
-"""Prompts for a person or the lines of a pipe, on standard error: standard output is for the command's answer."""
+"""Prompts, answered by a person or by the lines of a pipe; they go to standard error, the command's answer does not."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def is_person() -> bool:
 def prompt(text: str, option: str, check: Callable[[str], None], default: str | None = None) -> str:
     """Return the answer to a prompt.
 
-    After an invalid answer a person may try again; an invalid line of a pipe is an error.
+    After an invalid answer a person may type another answer, three in all; an invalid line of a pipe is an error.
 
     Args:
         text: the text of the prompt, one line.
-        option: the option that answers without a prompt, for the error message.
+        option: the option that gives the answer without a prompt; the error message names it.
         check: raises UsageError if an answer is invalid.
         default: the answer that an empty line stands for.
 
     Raises:
-        UsageError: standard input has ended; or the answer is invalid.
+        UsageError: standard input ends before an answer, or the answer is invalid.
     """
     none = f"standard input has no answer to the prompt: {text} Type an answer, or give {option}"
     for left in range(_TRIES - 1, -1, -1):
@@ -52,20 +52,20 @@ def prompt(text: str, option: str, check: Callable[[str], None], default: str | 
 
 
 def repeated(answer: str) -> str:
-    """Return an answer as an error message repeats it: in quotes, shortened, with control characters escaped."""
+    """Return an answer for an error message: in quotes, shortened, with control characters escaped."""
     return repr(answer) if len(answer) <= _LONGEST_REPEATED else f"{answer[:_LONGEST_REPEATED]!r}..."
 
 
 def _line() -> str:
-    """Return a line of standard input without white space around it; EOFError at its end."""
+    """Return a line of standard input without white space around it; EOFError: standard input has no more lines."""
     try:
         line = sys.stdin.readline(_LONGEST)
         if len(line) == _LONGEST and line[-1] != "\n":
-            # Discard the rest of the line: it must not answer the next prompt.
+            # Discard the rest of the line, because it must not be read as the answer to the next prompt.
             while (rest := sys.stdin.readline(_LONGEST)) and rest[-1] != "\n":
                 pass
             raise UsageError(f"the answer is longer than {_LONGEST:,} characters: type a shorter one")
-        # A lenient decoder leaves surrogates in place of invalid bytes; encoding finds them.
+        # A lenient decoder turns invalid bytes into surrogates, and `encode` raises an error if there are any.
         line.encode()
     except UnicodeError:
         raise UsageError("the answer is not UTF-8: type it in that encoding") from None

@@ -17,19 +17,19 @@ from rich.text import Text
 Cell = str | Text
 _NUMBER = re.compile(r"[-+~<]?[0-9][0-9,.e+-]*( ± [0-9][0-9,.]*)?( -?[0-9.]+%)?( [*%+])?|")
 _LONGEST_WORD = 26
-"""Width up to which no word is folded, enough for a time with its zone; a path or a digest may be folded."""
+"""Longest word that is never broken into two lines: a time with its zone fits, a long path or digest may not."""
 _GAP = 2
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under their heads; if the terminal is too narrow, each row becomes a block with one line for each column.
+    """Rows under heads; if the terminal is too narrow, each row becomes a block with one line for each column.
 
     Attributes:
         title: text above the heads.
         heads: heads of the columns.
         rows: rows, each with a cell for each column.
-        words: heads of the columns in which cells may wrap between words; in all others each cell stays on one line.
+        words: heads of the columns whose cells may wrap between words; in every other column, a cell is one line.
     """
 
     title: str
@@ -61,7 +61,7 @@ class Table:
 
 
 def facts(title: str, values: Mapping[str, Any]) -> RenderableType:
-    """Return names and values under a title, one line for each name."""
+    """Return names and values under a title, one line for each name with its value."""
     return Group(
         Text(title, "bold", end="\n" if title else ""),
         _blocks([name.replace("_", " ") for name in values], [[Text(_of_fact(value)) for value in values.values()]]),
@@ -69,7 +69,7 @@ def facts(title: str, values: Mapping[str, Any]) -> RenderableType:
 
 
 def by_reason(numbers: Mapping[str, int]) -> str:
-    """Return numbers by reason as the text of one cell."""
+    """Return the numbers of several reasons as the text of one cell."""
     return ", ".join(f"{reason} {number:,}" for reason, number in numbers.items()) or "none"
 
 
@@ -79,7 +79,7 @@ def stamp(moment: datetime) -> str:
 
 
 def _widths(least: Sequence[int], most: Sequence[int], room: int) -> list[int] | None:
-    """Return the widths of columns: room beyond their least widths goes first to columns that need the least more."""
+    """Return the widths of columns; spare width is given first to the columns that lack the fewest characters."""
     left = room - sum(least)
     if left < 0:
         return None

@@ -18,7 +18,8 @@ class Epochs:
 
     Attributes:
         campaign: id of the campaign, and name of its folder.
-        files: path and campaign file of each epoch, by its number and the first digits of its fingerprint.
+        files: path and content of each epoch's campaign file, by number of the epoch and first digits of the
+            fingerprint.
     """
 
     campaign: str
@@ -28,7 +29,7 @@ class Epochs:
 
     @property
     def campaigns(self) -> dict[tuple[int, str], Campaign]:
-        """The campaign file of each epoch, by number and first digits of its fingerprint, as in `files`."""
+        """The campaign file of each epoch, by the same keys as in `files`."""
         return {key: campaign for key, (_, campaign) in self.files.items()}
 
     @property
@@ -38,13 +39,13 @@ class Epochs:
 
     @cached_property
     def listed(self) -> tuple[str, ...]:
-        """The items that the newest epoch lists."""
+        """The items in the dictionary of the newest epoch; empty if it has no dictionary."""
         dictionary = self.newest[1].read_dictionary()
         return () if dictionary is None else dictionary.items
 
 
 def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
-    """Read the campaigns of a directory; return the valid ones, and the fault of each invalid one by its name.
+    """Return the valid campaigns of a directory, and the fault of each invalid campaign by name of the campaign.
 
     Raises:
         UsageError: the directory holds no campaign.
@@ -87,12 +88,12 @@ def read_published(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
 
 
 def campaign_names(directory: Path) -> list[str]:
-    """Return the names of the campaigns of a directory, valid or not."""
+    """Return the names of the campaigns of a directory, including invalid campaigns."""
     return sorted(path.parent.name for path in directory.glob(f"*/{COLLECTION_FILE}")) if directory.is_dir() else []
 
 
 def read_campaign(folder: Path) -> Epochs:
-    """Read one campaign's folder; UsageError: a file is missing or invalid, or is not of this campaign or epoch."""
+    """Read one campaign's folder; UsageError: a file is missing, invalid, or of another campaign or epoch."""
     path = folder / COLLECTION_FILE
     collection = read_collection(path)
     files = {}
@@ -103,7 +104,7 @@ def read_campaign(folder: Path) -> Epochs:
 
 
 def oblivious_campaigns(directory: Path) -> list[Campaign]:
-    """Return the published campaign files of oblivious campaigns: each names a key of the evaluator.
+    """Return the published campaign files of oblivious campaigns, each of which names a key of the evaluator.
 
     Raises:
         UsageError: a campaign cannot be read, so its evaluator's keys are unknown.
@@ -117,5 +118,5 @@ def oblivious_campaigns(directory: Path) -> list[Campaign]:
 
 
 def used_keys(directory: Path) -> set[str]:
-    """Return the ids of the evaluator's keys in these campaign files; UsageError as in `oblivious_campaigns`."""
+    """Return the ids of the evaluator's keys in published campaign files; UsageError as in `oblivious_campaigns`."""
     return {key.id for campaign in oblivious_campaigns(directory) for key in campaign.keys.evaluator}

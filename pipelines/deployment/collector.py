@@ -1,4 +1,4 @@
-"""hushcount collect: the collector with the store of a deployment."""
+"""hushcount collect: run the collector that a deployment file names, with the deployment's store."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shuffler.collector.service import CollectorSetup
 
 
 def collect(deployment: Deployment) -> None:
-    """Collect until told to stop by SIGTERM or SIGINT.
+    """Collect reports until SIGTERM or SIGINT comes.
 
     Raises:
         UsageError: there is no [collector] table, or its address, journal, tokens or campaigns cannot be used.
-        HushcountError: another collector runs on the journal directory, or its disk fails.
+        HushcountError: another collector uses the journal directory, or the disk of this directory fails.
     """
     settings, segments = deployment.collector, deployment.folder("segments")
     if settings is None:

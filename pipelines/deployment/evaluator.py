@@ -1,4 +1,4 @@
-"""hushcount evaluate: the evaluator with the store of a deployment."""
+"""hushcount evaluate: run the evaluator that a deployment file names, with the deployment's store."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from service.logs import log_to_stderr
 
 
 def evaluate(deployment: Deployment) -> None:
-    """Answer until told to stop by SIGTERM or SIGINT.
+    """Answer requests for evaluations until SIGTERM or SIGINT comes.
 
     Raises:
         UsageError: there is no [evaluator] table, or its address, counts, keys, tokens or campaigns cannot be used.
-        HushcountError: another evaluator runs on the directory of counts, or its disk fails.
+        HushcountError: another evaluator uses the directory of counts, or the disk of this directory fails.
     """
     settings, evaluations = deployment.file.evaluator, deployment.folder("evaluations")
     if settings is None:

@@ -19,7 +19,7 @@ _YEAR = timedelta(days=365)
 
 
 def _duration(value: Any) -> Any:
-    # A bare number would be taken for seconds.
+    # Refuse a bare number, because pydantic would read it as seconds.
     if not isinstance(value, (str, timedelta)):
         raise ValueError(f"duration is {value!r}, must be a whole number and s, m, h or d, as in 15m or 1d")
     return duration(value) if isinstance(value, str) else value
@@ -108,7 +108,7 @@ class AnalyzerPart(Part):
 
 
 def most_epochs_a_year(least_length: timedelta) -> int:
-    """Return the most epochs of at least this length that 365 days can touch, the first begun before those days."""
+    """Return the most epochs of at least this length that 365 days can touch; the first may begin before these days."""
     return -(-_YEAR // least_length) + 1
 
 
@@ -177,7 +177,7 @@ class AlertsPart(Part):
 
 
 def site_of(webhook: str) -> tuple[Site, str]:
-    """Return the site of an address and the path there; ValueError does not repeat the address: it may hold a token."""
+    """Return the site and the path of an address; ValueError does not repeat the address, which may hold a token."""
     try:
         if not webhook.isascii() or not webhook.isprintable() or set(webhook) & set("@# ") or len(webhook) > _LONGEST:
             raise ValueError

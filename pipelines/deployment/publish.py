@@ -1,4 +1,4 @@
-"""Publish an epoch: copy its campaign file into the campaign's folder, and end the previous epoch when it begins."""
+"""Publish an epoch: copy its campaign file into the campaign's folder, and set the end of the previous epoch."""
 
 from __future__ import annotations
 
@@ -36,22 +36,24 @@ def publish(
 ) -> EpochPart:
     """Publish a campaign file: collectors accept reports under it from the moment when its epoch begins.
 
-    This writes the campaign file, its dictionary, its signature if it has one, and then, in one step, collection.json.
-    Collectors notice the change by themselves; clients fetch the newest file. If the process is killed before that
-    step, nobody reads the files that it wrote, and the next try replaces them.
+    The function writes the campaign file, its dictionary, its signature if there is one, and then, in one step,
+    collection.json. Collectors notice a new collection.json by themselves, and clients fetch the newest campaign file.
+    If the process is killed before it writes collection.json, nobody reads the other new files, and the next publish
+    replaces them.
 
     Args:
-        campaign_path: the campaign file; its epoch must be greater than the published ones.
-        begins: when the epoch begins; by default a first epoch at once, a later one at the end of the present window.
-        early: whether it may begin before the previous epoch has lasted its least_length.
+        campaign_path: the campaign file; its epoch must be greater than all published epochs.
+        begins: when the epoch begins; by default a first epoch begins at once, and a later epoch at the end of the
+            present window.
+        early: whether the epoch may begin before the previous epoch has lasted its least_length.
 
     Returns:
         The published epoch; an unchanged file is not published again.
 
     Raises:
-        UsageError: the file is invalid, or its epoch or `begins` is not later than the published ones, or too early; or
-            the file does not name the head of the published epochs, or names a key of the evaluator that another
-            campaign file of the deployment names.
+        UsageError: the file is invalid; or its epoch or `begins` is not later than those of the published epochs; or
+            `begins` is too early; or the file does not name the head of the published epochs, or names a key of the
+            evaluator that another campaign file of the deployment names.
         HushcountError: another process has been publishing for half a minute.
     """
     campaign = Campaign.read(campaign_path)
@@ -61,7 +63,7 @@ def publish(
 
 @contextmanager
 def publishing(folder: Path) -> Iterator[None]:
-    """Hold a lock so that only one process publishes into a folder; others wait. The lock ends with the process.
+    """Hold a lock, so that other processes that publish into the folder wait; the lock ends with the process.
 
     Raises:
         HushcountError: another process has held the lock for half a minute.
@@ -90,10 +92,10 @@ def publishing(folder: Path) -> Iterator[None]:
 
 def _lock_file(path: Path) -> int:
     try:
-        # NFS locks only a file that is open for writing.
+        # Open the file for writing, because NFS locks no other file.
         return os.open(path, os.O_RDWR | os.O_CREAT, _LOCK_MODE)
     except PermissionError:
-        # Another user made the file. A local disk locks a file that is open for reading too.
+        # Another user made the file, so open it for reading; a local disk can lock such a file too.
         return os.open(path, os.O_RDONLY | os.O_CREAT, _LOCK_MODE)
 
 
@@ -105,7 +107,7 @@ def publish_alone(
     now: datetime | None = None,
     early: bool = True,
 ) -> EpochPart:
-    """Publish a campaign that was read from a file, as `publish` does; the caller holds `publishing` of its folder."""
+    """Publish a campaign that was read from a file, as `publish` does; the caller holds the lock `publishing`."""
     folder = deployment.campaigns / campaign.id
     earlier = read_collection(folder / COLLECTION_FILE).epochs if (folder / COLLECTION_FILE).exists() else ()
     published = {part.epoch: (part, read_epoch(folder, part)) for part in earlier}
@@ -123,7 +125,7 @@ def publish_alone(
     require_follows(campaign, published[earlier[-1].epoch][1] if earlier else None)
     if not campaign.is_oblivious:
         return _published(deployment, campaign, campaign_path, published, start)
-    # Two campaigns that are published at once with one key would each find this key unused.
+    # Lock all campaigns: two campaigns with one evaluator key, published at once, would each find the key unused.
     with publishing(deployment.campaigns):
         _require_fresh_key(deployment, campaign)
         return _published(deployment, campaign, campaign_path, published, start)
@@ -140,7 +142,7 @@ def _published(
     folder = deployment.campaigns / campaign.id
     name = f"epoch-{campaign.epoch:06d}.json"
     _copy(campaign, campaign_path, folder, name, _served(folder, published.values()))
-    # The files that collection.json names must be on the disk before it.
+    # The files that collection.json names must be on the disk before collection.json is.
     sync(folder)
     ended = tuple(
         part
@@ -156,7 +158,7 @@ def _published(
 
 
 def _require_fresh_key(deployment: Deployment, campaign: Campaign) -> None:
-    """Refuse an evaluator's key of another campaign file: a key can be destroyed only if it serves one file."""
+    """Refuse an evaluator's key of another campaign file: each file needs its own, so that a key can be destroyed."""
     (key,) = campaign.keys.evaluator
     for one in oblivious_campaigns(deployment.campaigns):
         (theirs,) = one.keys.evaluator
@@ -191,32 +193,32 @@ def _require_later(epoch: int, start: datetime, last: EpochPart) -> None:
 
 
 def _renew_signature(source: Path, folder: Path, part: EpochPart) -> None:
-    """Publish the signature beside the source, if there is one: the first signature, or one by a newer key."""
+    """Publish the signature beside the file `source`, if there is one; it may replace a signature by an older key."""
     signed = signature_path(source)
     if not signed.exists():
         return
     write_over(signature_path(folder / part.file), signed.read_bytes(), _FILE_MODE)
     sync(folder)
-    # Collectors read a campaign again when its collection file is replaced.
+    # Replace the collection file by a copy, because collectors then read the campaign again.
     write_over(folder / COLLECTION_FILE, (folder / COLLECTION_FILE).read_bytes(), _FILE_MODE)
     sync(folder)
 
 
 def _served(folder: Path, published: Collection[tuple[EpochPart, Campaign]]) -> set[Path]:
-    """Return the files that collectors may be reading; interrupted publishes left all others in the folder."""
+    """Return the files of published epochs: collectors may read them, so only other files may be overwritten."""
     dictionaries = {folder / campaign.dictionary.path for _, campaign in published if campaign.dictionary is not None}
     files = {folder / part.file for part, _ in published}
     return dictionaries | files | {signature_path(file) for file in files}
 
 
 def _copy(campaign: Campaign, source: Path, folder: Path, name: str, served: set[Path]) -> None:
-    """Put campaign file, dictionary and signature into the folder, overwriting what an interrupted publish left."""
+    """Put campaign file, dictionary and signature into the folder; files of an interrupted publish are overwritten."""
     dictionary = campaign.read_dictionary()
     data = campaign.model_dump(mode="json", exclude_none=True)
     if dictionary is not None:
         kept = f"epoch-{campaign.epoch:06d}.dictionary.txt.gz"
         _put(folder / kept, dictionary.packed(), served)
-        # The fingerprint covers the dictionary's items, not its path.
+        # The fingerprint does not change, because it covers the dictionary's items, but not the dictionary's path.
         data["dictionary"]["path"] = kept
     changed = Campaign.model_validate(data)
     if changed.fingerprint != campaign.fingerprint:

@@ -28,9 +28,9 @@ FOLDERS = (
     "segments", "evaluations", "log", "orders", "attempts", "shuffled", "released", "found", "results", "estimates",
     "stated", "receipts",
 )  # fmt: skip
-"""The folders of the store; each can lie elsewhere, as another party's."""
+"""The folders of the store; each folder can be in another place, such as another party's store."""
 SAID = ("stated", "receipts")
-"""Folders in which each party has its own folder; this can lie elsewhere too, as `stated/PARTY`."""
+"""Folders in which each party has its own folder; a party's folder, `stated/PARTY`, can be in another place too."""
 _KEY_TEXTS = ("env:", "gcp-secret:")
 
 
@@ -181,7 +181,7 @@ class DeploymentFile(Part):
                 f"collectors names {', '.join(self.collectors)}, must name {own} too, the collector that runs here: "
                 "otherwise windows close before this collector has stored its reports"
             )
-        # Windows with copies of one report may be so far apart, because each copy may come a grace period late.
+        # Two copies of one report may be in windows that are so far apart: each copy may come a grace period late.
         shortest = 2 * self.windows.grace + self.windows.length
         for name in RetentionPart.model_fields:
             kept = getattr(self.retention, name)
@@ -218,11 +218,11 @@ class Deployment:
         """Read a deployment file.
 
         Args:
-            waits: accept a file in place of a directory: a collector waits until it is a directory.
+            waits: whether to accept a file in place of a directory; a collector waits until it becomes a directory.
 
         Raises:
-            UsageError: the file is unreadable, or invalid: the message names every error with its field; or Beam
-                does not know an option of the engine.
+            UsageError: the deployment file is unreadable or invalid, where the message names every error with its
+                field; or Beam does not know an option of the engine.
         """
         if not path.exists():
             raise UsageError(
@@ -231,7 +231,8 @@ class Deployment:
         file = validated(DeploymentFile, read_mapping(path, "deployment file"), f"deployment file {path}")
         base = path.absolute().parent
         if file.engine.options or any(map(storage.is_remote, (file.store, *file.paths.values()))):
-            # Not at the top: Beam takes a second to import. Commands that only read a store need its options too.
+            # Not at the top, because Beam takes a second to import. Beam's options are set for commands that only read
+            # a remote store, too.
             from pipelines.files.beam_options import reach_with
 
             reach_with(file.engine.options)
@@ -252,7 +253,7 @@ class Deployment:
         return found
 
     def _require_kinds(self) -> None:
-        """Refuse a file in place of a directory, and the reverse: a run would silently find nothing to do there."""
+        """Refuse a file in place of a directory, and the reverse, in which a run would silently find no work."""
         folders = {"store": self.store, **{name: self.folder(name) for name in self.file.paths}}
         for name, where in (*folders.items(), ("campaigns", str(self.campaigns))):
             if not storage.is_remote(where) and Path(where).exists() and not Path(where).is_dir():
@@ -261,12 +262,12 @@ class Deployment:
             raise UsageError(f"deployment file {self.path}: ledger is {self.ledger}, must be a file")
 
     def command(self, words: str) -> str:
-        """Return a hushcount command for this deployment, to be pasted into the shell that this command runs in."""
+        """Return a hushcount command for this deployment that can be pasted into the shell of the present command."""
         return f"hushcount {words}" + ("" if str(self.path) == DEPLOYMENT else f" -c {shlex.quote(str(self.path))}")
 
     @property
     def base(self) -> Path:
-        """The directory that paths in the file are relative to."""
+        """The directory of the deployment file; paths in the deployment file are relative to it."""
         return self.path.absolute().parent
 
     @property
@@ -278,7 +279,7 @@ class Deployment:
         return self.file.collector
 
     def folder(self, name: str, *names: str) -> str:
-        """Return the path of a folder of the store, or of `names` in it."""
+        """Return the path of a folder of the store, or of `names` in this folder."""
         if names and (own := self.file.paths.get(f"{name}/{names[0]}")) is not None:
             root, names = _resolve(self.base, own), names[1:]
         else:
@@ -287,7 +288,7 @@ class Deployment:
         return storage.join(root, *names) if names else root
 
     def key_source(self, text: str) -> Path | str:
-        """Return the path of a key directory that the file names; env:NAME and gcp-secret://NAME stay as they are."""
+        """Return the path of a key directory in the deployment file; env:NAME and gcp-secret://NAME are not changed."""
         return _key_source(self.base, text)
 
 

@@ -1,13 +1,14 @@
-"""The next epoch: discovered items join the dictionary, unseen ones leave it, parameters are planned anew ([J] 6.2).
+"""The next epoch: discovered items join the dictionary, unseen items leave it, parameters are planned anew ([J] 6.2).
 
-It depends on released results, the dictionary, the tracked items and the active keys only; no report is read. An
-epoch's parameters depend on results of the previous epoch, so a ledger must compose by plain sums (docs/adr/0009).
+The next epoch depends only on released results, the dictionary, the tracked items and the active keys; no report is
+read. An epoch's parameters depend on results of the previous epoch, so a ledger must add up the epsilons and deltas of
+its charges (docs/adr/0009).
 
-The operator signs the campaign file, or a publisher to whom the operator delegates. In an oblivious campaign each
-epoch takes a fresh key of the evaluator.
+The operator, or a publisher to whom the operator delegates, signs the campaign file. In an oblivious campaign each
+epoch needs a fresh key of the evaluator.
 
-The items are written before the epoch that is made of them, with the fingerprints of the epochs that have them. So a
-run that follows a killed one goes on with the same result.
+A run writes the items, with the fingerprints of their epochs, before it publishes the epoch with these items. So if the
+run is killed, the next run publishes the same epoch.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ from pipelines.log.fold import Fold
 
 @dataclass(frozen=True)
 class Signer:
-    """The operator's signing key, or with a delegation the publisher's; a restart goes into every signature."""
+    """The operator's signing key, or with a delegation the publisher's; every signature contains the restart."""
 
     key: KeyReference
     delegation: Delegation | None
@@ -82,7 +83,7 @@ class Signer:
 def signer_of(
     deployment: Deployment, path: Path, campaign: Campaign, part: NextEpochPart, now: datetime
 ) -> Signer | None:
-    """Return the signer of the epoch after a campaign file; None: no key is set, and that file is unsigned too."""
+    """Return the signer of the epoch after a campaign file; None: no key is set, and the campaign file is unsigned."""
     beside = signature_path(path)
     if part.sign_with is None:
         if beside.exists():
@@ -93,7 +94,7 @@ def signer_of(
             )
         return None
     source = deployment.key_source(part.sign_with)
-    # The restart stays in every later signature, for clients that were offline when it was made.
+    # Put the restart into every later signature, for clients that were offline when the restart was made.
     restart = read_campaign_signature(beside).restart if beside.exists() else None
     if part.delegation is None:
         return Signer(active_key(source, "operator", now), None, restart)
@@ -104,7 +105,7 @@ def signer_of(
 def with_evaluator(
     deployment: Deployment, epochs: Epochs, part: NextEpochPart, keys: PublicFile, now: datetime
 ) -> tuple[PublicFile, int]:
-    """Return the keys of the next epoch, with a fresh evaluator key if it needs one, and how many keys follow that one.
+    """Return the next epoch's keys, if oblivious with a fresh evaluator key, and how many evaluator keys come after it.
 
     Raises:
         UsageError: the deployment file names no evaluator keys, or every key already serves a campaign file of the
@@ -133,22 +134,21 @@ def follow(
 ) -> EpochPart | None:
     """Bring a campaign's items up to date with all finished batches, and publish the next epoch if anything changed.
 
-    Nothing is published before the newest epoch begins, nor if it has an end, nor before it has lasted its least
-    length. Only a change of active keys is published before that length; a publisher cannot sign such a change. If
-    discovered values are to be reviewed, each joins after the operator has approved it.
+    No epoch is published before the newest epoch begins, nor if the newest epoch has an end. Before the newest epoch
+    has lasted its least length, only a change of active keys is published, which a publisher cannot sign. If discovered
+    values are to be reviewed, a value joins the dictionary only after the operator has approved it.
 
     Args:
-        now: the present when the run began. The new epoch begins at the end of the window that is open when it is
-            published.
-        clock: this machine's.
+        now: the present when the run began.
+        clock: the clock of this machine. A new epoch begins when the window that is open at its publication ends.
 
     Returns:
         The published epoch, or None.
 
     Raises:
-        UsageError: the mechanism cannot be planned for the new dictionary; or the newest epoch is signed and no signer
-            is set; or the active keys changed and a publisher signs; or no fresh evaluator key is left.
-        SignatureError: the delegation does not allow this epoch.
+        UsageError: the mechanism cannot be planned for the new dictionary; or the newest epoch is signed, but no signer
+            is set; or the active keys changed, but a publisher signs; or no fresh evaluator key is left.
+        SignatureError: the delegation does not allow the publisher to sign the new epoch.
         HushcountError: another process has been publishing for half a minute.
     """
     path, campaign = epochs.newest
@@ -165,14 +165,14 @@ def follow(
     if tracked != before:
         with publishing(epochs.directory):
             if not _are(epochs, before):
-                # Another run of this party changed the items or published meanwhile: the next run continues.
+                # Another run of this party changed the items or published an epoch, so leave the work to the next run.
                 return None
             write_tracked(epochs.directory / ITEMS_FILE, tracked)
     newest = epochs.collection.epochs[-1]
     if newest.begins > now or newest.ends is not None:
         return None
     keys = _keys(deployment, campaign, now)
-    # Clients do not report listed items for discovery, so without estimates nothing shows that an item is unused.
+    # Clients do not report listed items for discovery, so only estimates can show that an item is unused.
     windows = () if campaign.mechanism is None else _windows(fold, deployment, tracked)
     kept = tracked.kept(windows, part.unseen_windows)
     given = [one.item for one in tracked.items if one.source == "given"]
@@ -188,19 +188,19 @@ def follow(
     signer = signer_of(deployment, path, campaign, part, now)
     with publishing(epochs.directory), _made(campaign, keys, wanted, part, share, signer) as (following, made):
         if not _are(epochs, tracked):
-            # Somebody published meanwhile: the next run follows that epoch.
+            # Somebody else published an epoch, so leave the epoch after it to the next run.
             return None
         names = (campaign.fingerprint.hex(), following.fingerprint.hex())
         write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
-        # A run takes hours: computed from its start, the end of the previous epoch could already be in the past.
+        # Use the present, not the start of the run hours ago: the previous epoch must not end in the past.
         return publish_alone(deployment, following, made, now=max(now, clock.now()))
 
 
 def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime) -> str:
-    """Plan and sign a next epoch with the present dictionary, without publishing it; return a sentence on it.
+    """Plan and sign a next epoch with the present dictionary, but do not publish it; return a sentence on this epoch.
 
     Raises:
-        UsageError, HushcountError: as `follow` would when it makes an epoch.
+        UsageError, HushcountError: for the same reasons as in `follow`.
     """
     path, campaign = epochs.newest
     tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
@@ -216,15 +216,15 @@ def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: d
 
 
 def _are(epochs: Epochs, tracked: TrackedItems) -> bool:
-    """Return whether the files of the collection and the items are still as this run has read them."""
+    """Return whether the collection file and the items file are unchanged since this run read them."""
     there = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
     return there == tracked and read_collection(epochs.directory / COLLECTION_FILE) == epochs.collection
 
 
 def _listed_before(epochs: Epochs, known: tuple[str, ...]) -> set[str]:
-    """Return the items in the dictionaries of all epochs from the last known one up to the one before the newest.
+    """Return the items that each dictionary from the last known epoch to the epoch before the newest has.
 
-    Empty if no epoch has one of the `known` fingerprints: then somebody replaced the collection.
+    The set is empty if no epoch has one of the `known` fingerprints, because somebody replaced the collection.
     """
     earlier = [campaign for _, (_, campaign) in sorted(epochs.files.items())]
     last = max((place for place, one in enumerate(earlier) if one.fingerprint.hex() in known), default=len(earlier))
@@ -263,7 +263,7 @@ def _up_to_date(
 
 
 def _finished(fold: Fold, epochs: Epochs) -> Iterator[str]:
-    """Yield the batches that all hops of the analyzer have done, oldest first."""
+    """Yield the batches that all hops of the analyzer have finished, oldest first."""
     for name, hops in sorted(fold.done.items()):
         batch = Batch.named(epochs.campaign, name)
         campaign = None if batch is None else epochs.campaigns.get(batch.file)
@@ -272,12 +272,12 @@ def _finished(fold: Fold, epochs: Epochs) -> Iterator[str]:
 
 
 def _windows(fold: Fold, deployment: Deployment, tracked: TrackedItems) -> tuple[str, ...]:
-    """Return the windows with estimates and without an unfinished batch, ascending."""
+    """Return the windows that have estimates and no unfinished batch, oldest first."""
     batches = {batch.name for batch in fold.made_batches} | fold.done.keys()
     if "shuffler" not in deployment.file.parties:
         batches |= {batch.name for batch, _ in outputs(deployment, "shuffled", fold.campaign)}
     unfinished = {_window(batch) for batch in batches - set(tracked.batches)}
-    # A batch without estimates does not show that an item is unused.
+    # Leave out batches without estimates, because they do not show that an item is unused.
     estimated = {one for one in tracked.batches if one not in fold.done or "reports" in fold.streams_of(one)}
     return tuple(sorted({_window(batch) for batch in estimated} - unfinished))
 
@@ -287,16 +287,16 @@ def _window(batch: str) -> str:
 
 
 def _target_share(counts: list[float], rank: int | None, reports: int) -> float | None:
-    """Return the share of the item of that rank; a power of two, so that noise alone does not cause a new epoch."""
+    """Return the share of the item of a rank, rounded to a power of two, so that noise seldom causes a new epoch."""
     if rank is None or not counts or not reports:
         return None
-    # Divide by the reports: the sum of all counts is dominated by the noise of many rare items.
+    # Divide by the number of reports, not by the sum of all counts, which is mostly noise of many rare items.
     count = max(sorted(counts, reverse=True)[min(rank, len(counts)) - 1], 1.0)
     return min(0.5, 2.0 ** round(math.log2(count / reports)))
 
 
 def _same_plan(campaign: Campaign, part: NextEpochPart, share: float | None) -> bool:
-    """Return whether the campaign already has the parameters planned for a share; true if the share is None."""
+    """Return whether the campaign has the parameters that would be planned for a share; true if `share` is None."""
     mechanism = campaign.mechanism
     if mechanism is None or share is None:
         return True
@@ -360,7 +360,7 @@ def _same_keys(campaign: Campaign, keys: PublicFile) -> bool:
 
 
 def _keys(deployment: Deployment, campaign: Campaign, now: datetime) -> PublicFile:
-    """Return the active keys of the parties in public.json here, and the campaign's keys of the other parties."""
+    """Return the active keys in public.json here, and for a party that is not in it the campaign's keys."""
     listed = PublicFile()
     directory = Path(deployment.keys)
     if (directory / PUBLIC_FILE).exists():

@@ -1,9 +1,9 @@
 """The items that a campaign follows from epoch to epoch, when each was seen, and the operator's decisions on them.
 
 Discovered values wait until an operator approves them, because whoever can send discovery reports can make any text be
-found. A value that joins a dictionary goes to every client. It also makes a new epoch, in which clients with a memory
-spend their epsilon anew. Only `hushcount campaign review` writes the file of decisions; a rejected value stays
-rejected, however often discovery finds it again.
+found. Every client downloads a value that joins a dictionary. A value that joins also causes a new epoch, in which
+clients with a memory spend their epsilon anew. Only `hushcount campaign review` writes the file of decisions. A
+rejected value remains rejected, even if discovery finds it again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ALL = "all"
 _ID_BYTES = 6
 ITEMS_FILE = "items.json"
 MOST_FOUND = 10_000
-"""The most undecided found items that are followed: strangers decide what is found, so the list needs a limit."""
+"""The most undecided found items in the list: strangers decide what is found, so the list needs a limit."""
 
 
 def _item(value: str) -> str:
@@ -46,7 +46,7 @@ def _item(value: str) -> str:
 
 
 class TrackedItem(Part):
-    """One item. Windows are named by their start; `last_seen` is the last window in which it was found or detected."""
+    """One item; it was found or detected in the windows `first_seen` and `last_seen`, named by their start."""
 
     item: Annotated[str, AfterValidator(_item)]
     source: Literal["given", "discovered"]
@@ -55,7 +55,7 @@ class TrackedItem(Part):
 
 
 class TrackedItems(Part):
-    """The items of a campaign, the batches whose results they include, and the epochs that were made of them.
+    """The items of a campaign, the batches whose results these items include, and the epochs that have the items.
 
     `epochs` holds the fingerprint of the newest epoch, and of the next epoch, which may not be published yet.
     """
@@ -76,12 +76,12 @@ class TrackedItems(Part):
     def taken_over(self, epoch: str, listed: tuple[str, ...], before: Set[str]) -> TrackedItems:
         """Return the items after an epoch that an operator published by hand.
 
-        New items of its dictionary become "given": an operator listed them. So does a discovered item that had aged
-        out and that the operator put back. "given" items that the dictionary lacks are dropped. The windows in which
-        items were seen are kept.
+        New items of the epoch's dictionary become "given", because an operator listed them. A discovered item that had
+        aged out, and that the operator put back, also becomes "given". "given" items that the dictionary lacks are
+        dropped. Each remaining item keeps the windows in which it was seen.
 
         Args:
-            epoch: fingerprint of the epoch's campaign file; one of `epochs` changes nothing.
+            epoch: fingerprint of the epoch's campaign file; if it is among `epochs`, no item changes.
             listed: items of the epoch's dictionary.
             before: items that every dictionary since the last known epoch had.
         """
@@ -94,16 +94,16 @@ class TrackedItems(Part):
         return self.model_copy(update={"items": tuple(items), "epochs": (epoch,)})
 
     def without(self, rejected: Set[str]) -> TrackedItems:
-        """Return the items without the rejected discovered items."""
+        """Return the items, but leave out the discovered items that the operator rejected."""
         items = tuple(one for one in self.items if one.source == "given" or one.item not in rejected)
         return self.model_copy(update={"items": items})
 
     def kept(self, windows: tuple[str, ...], unseen: int) -> tuple[str, ...]:
-        """Return the items to collect next: the operator's, and discovered items that were seen in the last windows.
+        """Return the items that stay: the operator's items, and discovered items that were seen in the last windows.
 
         Args:
-            windows: the windows with results that could show an item, ascending.
-            unseen: a discovered item ages out after so many windows in which it was neither found nor detected.
+            windows: the windows with results that could show an item, oldest first.
+            unseen: number of windows after which a discovered item that was neither found nor detected ages out.
         """
         oldest = windows[-unseen] if len(windows) >= unseen else ""
         return tuple(one.item for one in self.items if one.source == "given" or (one.last_seen or "") >= oldest)
@@ -118,18 +118,18 @@ def read_tracked(path: Path, given: tuple[str, ...]) -> TrackedItems:
 
 def write_tracked(path: Path, tracked: TrackedItems) -> None:
     """Write the items of a campaign, in one step."""
-    # Only readers of results may see found items, though the file lies among files that everybody may read.
+    # Only readers of results may see found items, but other files in the same folder are for everybody.
     write_over(path, tracked.model_dump_json(indent=1) + "\n", mode_in(path.parent))
 
 
 def updated(
     tracked: TrackedItems, batch: str, found: list[str], detected: list[str], settled: Set[str] = frozenset()
 ) -> TrackedItems:
-    """Return the items after one batch; a batch that they include already changes nothing.
+    """Return the items after one batch; if `tracked` already includes the batch, no item changes.
 
     Args:
         found: values that discovery revealed. Of the items that are not settled, only the MOST_FOUND seen last are
-            followed: so an attacker who makes many values be found cannot shut out later values.
+            kept, so that an attacker who makes many values be found cannot shut out later values.
         detected: items of the dictionary with an estimate that is significantly above 0.
         settled: items that an operator approved, or that a dictionary already lists.
     """
@@ -152,7 +152,7 @@ def updated(
 
 
 def has_results(found: str | None, results: str | None) -> bool:
-    """Return whether the analyzer opened a batch; a batch with a retired key has summaries only."""
+    """Return whether the analyzer opened a batch; a batch of a retired key is not opened and has only summaries."""
     return all(
         storage.exists(storage.join(directory, SUMMARY)) and storage.exists(storage.join(folder_of(directory), name))
         for directory, name in ((found, FOUND), (results, TALLY))
@@ -166,9 +166,9 @@ def found_items(directory: str) -> list[str]:
 
 
 def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]:
-    """Return the items that hushcount job analyze estimated, with count and detection, and the number of reports.
+    """Return the items that hushcount job analyze estimated, with count and detection, and the number of all reports.
 
-    If the job wrote a tally only, there are no items.
+    If the job wrote a tally, but no estimates, the list of items is empty.
     """
     path = storage.join(folder_of(directory), ESTIMATES)
     rows = read_csv_rows(path, ("item", "count", "detected")) if storage.exists(path) else []
@@ -189,7 +189,7 @@ class Decisions(Part):
     rejected: tuple[str, ...] = ()
 
     def waiting(self, tracked: TrackedItems, listed: Collection[str]) -> tuple[TrackedItem, ...]:
-        """Return the discovered values that have no decision and are in no dictionary yet."""
+        """Return the discovered values that await a decision and are not among `listed`."""
         decided = {*self.approved, *self.rejected, *listed}
         return tuple(one for one in tracked.discovered if one.item not in decided)
 
@@ -202,8 +202,8 @@ class Decisions(Part):
             kept: the items that may be collected, in their order.
             given: the items among `kept` that an operator listed.
             listed: the items of the newest dictionary.
-            most: the most items that join.
-            unseen: whether values without a decision join too.
+            most: the most items that join the dictionary.
+            unseen: whether values without the operator's decision join too.
         """
         here, rejected, approved = {*given, *listed}, set(self.rejected).difference(given), set(self.approved)
         able = [item for item in kept if item not in rejected and (item in here or unseen or item in approved)]
@@ -226,7 +226,7 @@ def waiting(epochs: Epochs) -> tuple[TrackedItem, ...]:
 
 
 def decide(epochs: Epochs, approve: Sequence[str], reject: Sequence[str]) -> Decisions:
-    """Approve and reject discovered values by id; "all": every waiting value. Earlier decisions on them are replaced.
+    """Approve and reject discovered values by id, or all waiting values by "all"; a new decision replaces an old one.
 
     Raises:
         UsageError: an id names no discovered value, or is in both lists.
@@ -262,7 +262,7 @@ def _chosen(ids: Sequence[str], known: dict[str, str], undecided: Sequence[str])
 
 
 def id_of(item: str) -> str:
-    """Return the id by which an operator names a value: pasting a text that a stranger chose is not safe."""
+    """Return the id by which an operator names a value, because it is not safe to paste a text of a stranger."""
     return hashlib.blake2b(item.encode(), digest_size=_ID_BYTES, person=b"review").hexdigest()
 
 
