@@ -1,4 +1,4 @@
-"""hushcount ask: query results for items and groups of items, their changes, and the errors of both."""
+"""hushcount ask: query results for the counts of items and groups of items, for changes of counts, and for errors."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def sum_(
     groups = read_groups([source], chosen, together=True)
     table = sums_table(source.counted, groups)
     chief = set(largest_groups(table)[:show])
-    # Of a tree of paths, show the largest nodes in the order of the tree.
+    # If the groups are a tree of paths, show the largest nodes in the order of the tree.
     names = [one.name for one in groups if by_prefix is None or one.name in chief][:show]
     says = [
         *sentences.of_sums(table, len(groups), len(names), of_paths=by_prefix is not None),

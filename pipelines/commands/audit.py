@@ -1,4 +1,4 @@
-"""hushcount campaign audit: compare the histories of a campaign that several places were shown."""
+"""hushcount campaign audit: compare the histories of a campaign that collectors show in several places."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def audit_campaign(
     Example: hushcount campaign audit --campaign settings https://a.example.com https://b.example.com log-at-home.json
     """
     if campaign is None:
-        # Not at the top: an auditor elsewhere names the campaign and has no deployment.
+        # Not at the top, because an auditor who gives --campaign needs no deployment.
         from pipelines.deployment.campaigns import require_campaign
         from pipelines.deployment.settings import Deployment
 

@@ -161,7 +161,7 @@ def new_campaign(
 
 
 def _before(path: Path, id: str | None, epoch: int | None) -> Campaign:
-    """Read the file of the previous epoch."""
+    """Read the campaign file of the previous epoch."""
     before = Campaign.read(path)
     if id not in (None, before.id):
         raise UsageError(f"after is a file of campaign {before.id}, must be of {id}, as --id says: leave --id out")
@@ -178,7 +178,7 @@ def _domain(before: Campaign) -> tuple[Path | None, bool]:
 
 
 def _over(before: ShufflePart | DiscoveryPart | None, **given: object) -> dict[str, object]:
-    """Return the section of the previous epoch, changed by options, without its hash key: each file has its own key."""
+    """Return the previous epoch's section, changed by options, without hash key: each campaign file has a new one."""
     fresh = {"hash_key", "hash_key_commitment"}
     kept = {} if before is None else before.model_dump(exclude=fresh)
     return kept | {name: value for name, value in given.items() if value is not None}
@@ -186,7 +186,7 @@ def _over(before: ShufflePart | DiscoveryPart | None, **given: object) -> dict[s
 
 def _used(config: Path | None, before: Campaign | None) -> set[str]:
     """Return the ids of the evaluator's keys of the previous epoch, and of all campaigns of a deployment."""
-    # Not at the top: no other command of this module needs a deployment.
+    # Not at the top, because no other command of this module needs a deployment.
     from pipelines.deployment.campaigns import used_keys
     from pipelines.deployment.settings import Deployment
 

@@ -14,7 +14,7 @@ from pipelines.console import options
 from pipelines.console.answer import Answer, note
 
 _FILE_MODE = 0o600
-"""Only the user that makes the page may read it: it shows results."""
+"""Only the user that makes the page may read the page, because it shows results."""
 
 
 def dashboard(

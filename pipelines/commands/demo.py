@@ -1,4 +1,4 @@
-"""hushcount demo: run all parties on real data, and show for each what it did, saw and could not see."""
+"""hushcount demo: run all parties on real data, and show what each party did, saw and could not see."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def demo(
 
 
 def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Console) -> dict[str, Any]:
-    """Run one scene; `shown` is where its files will be after the demo."""
+    """Run one scene; `shown` is where the scene's files will be after the demo."""
     from pipelines.jobs.analyze import plan_analyze
     from pipelines.jobs.discover import plan_discover
     from pipelines.jobs.encode import plan_encode
@@ -108,7 +108,7 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
     encoded, shuffled = str(directory / "encoded"), str(directory / "shuffled")
     values = list(read_items(source / scene.values))
     with tempfile.TemporaryDirectory(prefix="hushcount-demo-") as scratch:
-        # Each line is from a client of its own.
+        # Make each value the value of another client.
         named = Path(scratch) / "values.txt"
         named.write_text("".join(f"{client}\t{value}\n" for client, value in enumerate(values)), encoding="utf-8")
         job = plan_encode(path, named, encoded, clients=True, evaluator=evaluator)
@@ -124,7 +124,7 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
         result["discovery"] = _tell_discovery(console, campaign, discovered, found, truth)
     results = directory / "results"
     analyzed = run(plan_analyze(path, shuffled, keys, str(results), found=found), console=progress)
-    # Delete counted reports, as the retention of a deployment does.
+    # Delete the reports after they are counted, as the retention of a deployment does.
     for reports in (encoded, shuffled):
         shutil.rmtree(reports)
     result |= _tell_analyzer(console, campaign, analyzed, results, truth)
@@ -137,13 +137,13 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
 
 
 def _make_campaign(scene: Scene, source: Path, path: Path, keys: Path) -> Evaluator | None:
-    """Write the keys and the campaign file of a scene; return its evaluator, if it has one."""
+    """Write the keys and the campaign file of a scene; return the scene's evaluator, or None if it has no evaluator."""
     from pipelines.handover.evaluator_address import Evaluator
     from pipelines.jobs.new_campaign import create_campaign
 
     evaluator, public, directory = None, directories.create(keys, days=30), path.parent
     if (scene.discovery or {}).get("hash") == "oblivious":
-        # In production the evaluator runs on a machine of its own.
+        # In production the evaluator runs on another machine than all other parties.
         evaluator = Evaluator(str(directory / "evaluator-keys"))
         public = public.model_copy(
             update={"evaluator": directories.create(directory / "evaluator-keys", 30, ("evaluator",)).evaluator}
@@ -223,7 +223,7 @@ def _tell_discovery(
 
 
 def _tell_counts(console: Console, found: Found, truth: Counter[str], law: CountLaw) -> dict[str, Any]:
-    """Show the counts of discovered values beside the truth, and their errors beside the predicted errors."""
+    """Show the counts of discovered values beside the true counts, and the errors beside the predicted errors."""
     import numpy as np
 
     from hushcount.discovery.found_counts import kept_bias

@@ -34,7 +34,7 @@ def publish_epoch(
     part = publish(Deployment.read(config), campaign, options.begins_at(begins), early=early)
     line = f"epoch {part.epoch} begins {part.begins.isoformat()}: {part.file}"
     discovery = Campaign.read(campaign).discovery
-    # A redacted file is not for clients, so it needs no signature.
+    # A redacted campaign file is not for clients, so it needs no signature.
     if not signature_path(campaign).exists() and (discovery is None or discovery.hash_key_commitment is None):
         note(f"warning: {campaign} is unsigned, so clients refuse it: hushcount campaign sign, then publish it again")
     return Answer(part.model_dump(mode="json"), [line])

@@ -194,7 +194,7 @@ def list_dead_letters(
         (one.hop, one.stream, one.reason, f"{one.records:,}", f"{one.record_bytes:,}", CURES.get(one.reason, ""))
         for one in letters
     ]
-    # Each reason has one file for each length of reports, so count its lost reports once.
+    # A reason has several letters, one for each length of reports, and each states all lost reports: count them once.
     lost = sum({(one.stream, one.reason): one.not_kept for one in letters}.values())
     warning = f"{lost:,} reports were not kept: summary.json counts them, and they cannot be replayed"
     table = Table("dead letters", heads, rows, words=("what it means",))

@@ -167,7 +167,7 @@ def _facts(directory: Path, listing: KeyListing, position: int, now: datetime) -
 
 
 def _sentence(fact: dict[str, Any]) -> str:
-    """Return state and dates of a key in words."""
+    """Return a sentence on the state and the dates of a key."""
     text = f"{fact['state']}, valid {fact['not_before']} to {fact['not_after']}"
     if fact["retired_at"] is not None:
         return f"{text}, retired on {fact['retired_at']}"

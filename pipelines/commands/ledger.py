@@ -138,7 +138,7 @@ def export(
 
 
 def _file(ledger: Path | None, config: Path) -> Path:
-    """Return the ledger of the option, or else the deployment's; UsageError if there is neither."""
+    """Return the ledger that the option names, or else the deployment's ledger; UsageError if there is neither."""
     if ledger is not None:
         return ledger
     from pipelines.deployment.settings import Deployment
@@ -167,5 +167,5 @@ def _accounts(accounts: Mapping[str, Account]) -> Table:
 
 
 def _unit(cost: Charge | Spent) -> str:
-    """Return the text to add to a name if a cost covers one report only, instead of one client."""
+    """Return the text that says that a cost is for one report; empty if the cost is for one client."""
     return ", of one report" if cost.per == "report" else ""

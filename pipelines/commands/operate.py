@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipelines.schedule.work import Say
 
 _LOOK_SECONDS = 900.0
-"""A watch computes alerts and metrics after a look that did work, and at least once in so many seconds."""
+"""A watch computes alerts and metrics after each look that did work, and otherwise once in this number of seconds."""
 
 
 def collect(config: options.Config = options.HERE) -> None:
@@ -106,7 +106,7 @@ def run(
 def _watch(
     config: Path, look: Callable[..., Done], say: Say, pause: timedelta, console: Console, as_json: bool
 ) -> None:
-    """Look again and again until a signal comes; if a look fails, print the error and go on with the next look."""
+    """Run all due steps again and again until a signal comes; if a run fails, print its error before the next run."""
     from pipelines.deployment.settings import Deployment
     from pipelines.files.storage_errors import told
     from pipelines.log.log import Logs
@@ -122,16 +122,16 @@ def _watch(
             if kept is None or kept[0] != deployment:
                 kept = deployment, Logs(deployment)
             unless_stopped = partial(_say_unless_stopped, stop, say)
-            # Do not wait for another run: no signal could interrupt that wait.
+            # Do not wait until another process ends its run, because no signal could interrupt the wait.
             work = partial(look, deployment, wait=False, say=unless_stopped, logs=kept[1])
             done = _look(deployment, kept[1], numbers, work, pace.is_due)
         except _Stopped:
             return
         except Exception as error:
-            # By the next look the store may be back, or the campaign file corrected.
+            # Continue after an error: at the next look the store may work again, or the campaign file may be corrected.
             _print(console, "bold red", f"error: {told(error)}")
         else:
-            # Print each waiting thing once, not at every look.
+            # Print a sentence on something that waits only if the previous look did not have the same sentence.
             news = [line for line in done.waiting if line not in waited]
             if news or not done.is_quiet:
                 _show_done(done, as_json, news)
@@ -141,14 +141,15 @@ def _watch(
 
 
 class _Pace:
-    """Decides when a watch computes alerts and metrics, which are as expensive as `status`."""
+    """Decides after which looks a watch computes alerts and metrics, which takes as long as `hushcount status`."""
 
     def __init__(self) -> None:
         self._last = -math.inf
         self._before: Done | None = None
 
     def is_due(self, done: Done) -> bool:
-        # Compute them again after a look with a problem, such as an undelivered alert, to see whether it is cured.
+        # If the look before had a problem, such as an undelivered alert, compute alerts and metrics again to see
+        # whether the problem is cured.
         failed = self._before is not None and bool(self._before.problems)
         self._before = done
         if done.is_quiet and not failed and MACHINE.steady() - self._last < _LOOK_SECONDS:
@@ -160,7 +161,7 @@ class _Pace:
 def _look(
     deployment: Deployment, logs: Logs, numbers: Looks, work: Callable[[], Done], is_due: Callable[[Done], bool]
 ) -> Done:
-    """Take one look: do the due work, send alerts, and record the metrics, also those of a failed look."""
+    """Do the due work, send alerts, and record the metrics; if the work fails, record the metrics of the failure."""
     from pipelines.files.storage_errors import told
     from pipelines.monitoring.telling import tell
     from pipelines.schedule.done import Done
@@ -169,7 +170,7 @@ def _look(
     try:
         done = work()
     except AnotherRun:
-        # The other run records its own look.
+        # Record nothing, because the process of the other run records the metrics.
         raise
     except Exception as error:
         failed = Done(problems=[told(error)])
@@ -185,16 +186,16 @@ def _look(
 
 
 def _print(console: Console, style: str, line: str) -> None:
-    """Print a line with the time: a run may last hours, and a watch years."""
+    """Print a line with the time, because a run may last hours, and a watch years."""
     console.print(f"{stamp(MACHINE.now())} {line}", style=style, soft_wrap=True)
 
 
 class _Stopped(BaseException):
-    """Raised between two steps of a run after a signal told it to stop."""
+    """Raised between two steps of a run after a signal has told the process to stop."""
 
 
 def _say_unless_stopped(stop: threading.Event, say: Say, line: str) -> None:
-    """Say which step begins, or end the run before this step if a signal came: all due steps may take hours."""
+    """Say which step begins; if a signal has come, end the run before this step, because all steps may take hours."""
     if stop.is_set():
         raise _Stopped
     say(line)

@@ -24,9 +24,9 @@ from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table
 
 _FALSE_POSITIVES = 0.05
-"""Of all items of a dictionary together, the rate that results use."""
+"""Probability of a false detection among all items of a dictionary together; results use the same probability."""
 _FALSE_POSITIVES_OF_ONE = 0.001
-"""Of one item in an open domain."""
+"""Probability of a false detection of one item in an open domain."""
 
 
 def plan(
@@ -168,7 +168,7 @@ def _write(
         epsilon=result.epsilon,
         dictionary=dictionary,
         settings=best.parameters,
-        # The shuffled limit holds for so many reports: the minimum batch prevents releases with fewer.
+        # The shuffled limit holds for `result.reports` or more reports, so releases with fewer must be prevented.
         shuffle=None if both is None else {"minimum_batch": result.reports, "delta": both.limits.delta},
     ).write(out)
 

@@ -1,4 +1,4 @@
-"""hushcount privacy: the epsilon after shuffling, and the number of clients that discovery of an item takes."""
+"""hushcount privacy: the epsilon after shuffling, and how many clients must send an item before it is discovered."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pipelines.console.tables import Table
 
 @dataclass(frozen=True)
 class _Subject:
-    """The subject of an answer: a local epsilon, with its mechanism and its campaign if these are known."""
+    """What an answer is about: a local epsilon, with its mechanism and its campaign if they are known."""
 
     epsilon: float
     mechanism: Mechanism | None = None

@@ -61,7 +61,7 @@ def send(
         most_queued=100_000,
     )
     reported = 0
-    # Send first: only sending fetches a newer campaign file, and the reports below should use it.
+    # Send old reports before new ones are made: only sending fetches a newer campaign file, which the new should use.
     before = sender.deliver(early=True) if folder and values else Delivery()
     try:
         for value in _given(values or []):

@@ -1,4 +1,4 @@
-"""hushcount simulate: simulate collections of the user's own values, and compare their errors with theory."""
+"""hushcount simulate: simulate collections of the user's own values, and compare the errors with theory."""
 
 from __future__ import annotations
 

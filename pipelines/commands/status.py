@@ -86,7 +86,7 @@ def status(
 
 
 def _collecting_facts(now: Collecting) -> dict[str, Any]:
-    """Return the open window for machines; `held` is null if this machine cannot read the collector's journals."""
+    """Return data on the open window; `held` is None if this machine cannot read the collector's journals."""
     held = [{"window": one.window.name, "stream": one.stream, "reports": one.reports} for one in now.held or ()]
     return {
         "window": now.window.name,
@@ -131,7 +131,7 @@ def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType
 
 
 def _evaluations_shown(campaign: str, asked: Evaluations) -> Iterator[RenderableType]:
-    """Show the number of evaluations, in one row."""
+    """Show the numbers of evaluations and refused requests in one row."""
     heads = ("windows", "of clients", "of the verifier", "refused")
     row = (f"{len(asked.windows)}", f"{asked.clients:,}", f"{asked.verifier:,}", _sorted(asked.refused))
     yield Table(f"{campaign}: evaluations", heads, [row], words=("refused",))
@@ -146,7 +146,7 @@ def _account_shown(account: Account, last: int, digests: str) -> Iterator[Render
     short = window_names(windows)
     rows: list[tuple[str, ...]] = []
     received = {counts.window for counts in account.windows if counts.stream == "reports"}
-    # A window may have refused requests and no reports.
+    # Show a window with refused requests even if no report of it was stored.
     empty = [WindowCounts(window, "reports", 0, {}) for window in account.refused if window not in received]
     for counts in sorted((*account.windows, *empty), key=lambda counts: (counts.window, counts.stream)):
         if counts.window in windows:
@@ -185,7 +185,7 @@ def _account_shown(account: Account, last: int, digests: str) -> Iterator[Render
 
 
 def _parties_shown(account: Account) -> Table:
-    """Show the lines of all parties; a party elsewhere with the time of its newest statement or receipt."""
+    """Show the lines of all parties; a line of a party elsewhere has the time of its newest statement or receipt."""
     rows = []
     for one in account.parties:
         by = "the log here" if one.source == "log" else "it has said nothing yet"

@@ -38,6 +38,6 @@ def stream(
     carried, left = carried_by(deployment)
     for line in left:
         note(f"  left to hushcount run: {line}", "yellow")
-    # Ctrl-C and SIGTERM end it cleanly: the engine cancels its job.
+    # Ctrl-C and SIGTERM end the command without an error, after the engine has cancelled its job.
     with suppress(KeyboardInterrupt):
         job(deployment, carried, every=pause, places=places)

@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 
 
 def short_names(windows: Sequence[str]) -> dict[str, str]:
-    """Return a short name of each window; a result folder keeps its path."""
+    """Return a short name of each window, by name; a result folder's name is its path, which is not shortened."""
     if all(map(is_window, windows)):
         return window_names(windows)
     return {window: window for window in windows}
@@ -47,7 +47,7 @@ def over_windows(title: str, table: pa.Table, names: Sequence[str], head: str = 
     places = sorted({(row["window"], row["epoch"]) for row in rows}) if _of_windows(rows) else _in_order(rows)
     windows = list(dict.fromkeys(window for window, _ in places))[-_COLUMNS:]
     short = short_names(windows)
-    # A window with two epochs has two columns.
+    # A window with reports of two epochs has two columns.
     columns = {
         (window, epoch): short[window] + (f" epoch {epoch}" if [one for one, _ in places].count(window) > 1 else "")
         for window, epoch in places
@@ -81,7 +81,7 @@ def _error(row: Row) -> float:
 
 
 def largest(title: str, rows: Sequence[Row]) -> Table:
-    """Return a table of rows of `top_table`, with intervals that hold for all rows together."""
+    """Return a table that shows rows of `top_table`, with intervals that hold for all rows together."""
     lines = [
         (
             shown(row["item"]),
@@ -110,14 +110,14 @@ def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> 
 
 
 def _times(one: Change) -> str:
-    # A ratio has no bound if the share before may be 0, and no meaning if neither share is above 0.
+    # Show no ratio if the share before may be 0, so that the ratio has no bound, or if neither share is above 0.
     if not math.isfinite(one.ratio) or not one.ratio_high:
         return ""
     return f"{ratio(one.ratio)} ({_between(one.ratio_low, one.ratio_high, ratio)})"
 
 
 def totals(title: str, rows: Sequence[Row]) -> Table:
-    """Return a table of rows of `totals_table`."""
+    """Return a table that shows rows of `totals_table`."""
     lines = [
         (
             shown(row["group"]),
@@ -131,7 +131,7 @@ def totals(title: str, rows: Sequence[Row]) -> Table:
 
 
 def discovered(title: str, rows: Sequence[Row]) -> Table:
-    """Return a table of discovered values; `rows`: the last row of each value in `new_table`, with its newest count."""
+    """Return a table of discovered values; `rows`: the last row of each value in `new_table`, with the newest count."""
     lines = [
         (
             shown(row["item"]),

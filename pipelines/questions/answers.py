@@ -32,7 +32,8 @@ def source_of(
     """Return the source that options name: one campaign of a deployment, or result folders.
 
     Raises:
-        UsageError, NotYet: several campaigns of a deployment, or as `from_store` and `from_folders`.
+        UsageError, NotYet: the options name several campaigns of a deployment, or both a window and folders; or for the
+            same reasons as in `from_store` and `from_folders`.
     """
     if directories:
         if window is not None:
@@ -44,7 +45,7 @@ def source_of(
 
 
 def require_free(out: str | None) -> None:
-    """Raise UsageError, before any result is read, unless --out can be written."""
+    """Raise UsageError, before any result is read, if the file of --out exists or cannot be written."""
     if out is not None:
         require_table(out)
         if storage.exists(out):
@@ -84,10 +85,10 @@ def answer(
 def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, ...], list[str]]:
     """Return the chosen groups with the items that all results counted, and sentences on the items left out.
 
-    Without a choice each item that all results counted is a group.
+    If the user chose no items, each item that all results counted is a group.
 
     Raises:
-        UsageError: as `read_groups` and `counted_in_all`.
+        UsageError: for the same reasons as in `read_groups`, `counted_in_all` and `each_item`.
     """
     if chosen.is_nothing and chosen.separator is None:
         return each_item(sources), []
@@ -97,11 +98,11 @@ def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, .
 
 
 def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str | None) -> Answer:
-    """Return the changes between two sides as an answer; chosen rows in their order, others by evidence."""
+    """Return the changes between two sides as an answer, in the order of the chosen groups, or else by evidence."""
     groups, left_out = groups_of(sides.sources, chosen)
     found = changed(sides.before.counted, sides.after.counted, groups)
     found = found if chosen.names else tuple(by_chance(found))
-    # If the user chose no rows, show the significant changes, at least the three of strongest evidence.
+    # If the user chose no rows, show all significant changes, and at least the three with the strongest evidence.
     shown = found[: show if chosen.names else min(show, max(sum(one.significant for one in found), 3))]
     of = sides.after.name if sides.after.name == sides.before.name else " and ".join(one.name for one in sides.sources)
     reports = [f"{number:,} reports" for number in (found[0].reports_before, found[0].reports_after)]

@@ -1,4 +1,7 @@
-"""The changes between two sides, and the changes that would have been noticed: for hushcount ask, page and alerts."""
+"""The changes of shares between two sides, and the changes that would have been significant.
+
+`hushcount ask`, the page and the alerts use these changes.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from hushcount.questions.counted import Counted, Group
 from hushcount.questions.power import least_of, level_of, power_of
 
 CONFIDENCE = 0.95
-"""Confidence of each interval; among significant changes the expected share of false ones is at most 1 - CONFIDENCE."""
+"""Confidence of each interval; of all significant changes, at most a share of 1 - CONFIDENCE is expected to be false."""
 RATIO = 1.2
-"""A change of 20 %: for each row an answer says how probably such a change would have been significant."""
+"""The ratio of a rise by 20 %: each row of an answer has the probability that such a change would be significant."""
 _TYPES: dict[Any, pa.DataType] = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 
 
@@ -24,18 +27,19 @@ _TYPES: dict[Any, pa.DataType] = {"str": pa.string(), "int": pa.int64(), "float"
 class Change:
     """The change of a group's share between two sides.
 
-    Shares are of reports. They are unbiased, so a share may lie outside 0..1.
+    A share is a part of the reports; its estimate is unbiased, so it may lie outside 0..1.
 
     Attributes:
         group, items: name of the group, and its number of items.
         difference: `after - before`; `low` and `high` are its limits.
-        ratio: `after / before`; infinite if `before` may be 0; a limit of the ratio is infinite if it has no bound.
-        adjusted: the p-value after Benjamini and Hochberg for all groups.
+        ratio: `after / before`; infinite if `before` may be 0; its limits `ratio_low` and `ratio_high` are infinite if
+            there is no bound.
+        adjusted: the p-value after the correction of Benjamini and Hochberg for all groups.
         p_bonferroni: an upper bound of the probability that any group has so small a p-value if nothing changed.
-        exact: whether the p-value is by Fisher's test.
+        exact: whether the p-value was computed by Fisher's exact test.
         significant: whether `adjusted` is at most 0.05.
         seen_20: the probability that a change by 20 % would have been significant.
-        least_seen: the ratio that would have been significant with probability 0.8.
+        least_seen: the least ratio above 1 that would have been significant with probability 0.8.
     """
 
     group: str
@@ -65,13 +69,13 @@ SCHEMA = pa.schema([(one.name, _TYPES[one.type]) for one in fields(Change)])
 
 
 def changed(before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group]) -> tuple[Change, ...]:
-    """Return the change of each group's share between two sides, groups in their order.
+    """Return the change of each group's share between two sides, in the order of the groups.
 
     Args:
-        before, after: the results to add up on each side: windows of one campaign, or of two.
+        before, after: the results to add up on each side; the sides are windows of one campaign, or of two campaigns.
 
     Raises:
-        UsageError: as `hushcount.questions.changes.changes`.
+        UsageError: for the same reasons as in `hushcount.questions.changes.changes`.
     """
     found = changes(before, after, groups, CONFIDENCE)
     level = level_of(found.adjusted, 1.0 - CONFIDENCE)
@@ -88,5 +92,5 @@ def changed(before: Sequence[Counted], after: Sequence[Counted], groups: Sequenc
 
 
 def by_chance(found: Sequence[Change]) -> list[Change]:
-    """Return changes in order of evidence: significant ones first, then by p-value."""
+    """Return changes in the order of their evidence: significant changes first, and among them by p-value."""
     return sorted(found, key=lambda one: (not one.significant, one.p_value, one.group))

@@ -1,8 +1,8 @@
 """hushcount ask item: the counts of items over the windows of a campaign, each with its error.
 
 The tally of every window is kept. In an open domain an item that is discovered later can be estimated from the earlier
-tallies too (backfill). With a dictionary, unlisted items count as "other": there an item has estimates from the epoch
-that lists it, and, if discovery reveals counts, noisy counts from its discovery on.
+tallies too (backfill). With a dictionary, unlisted items count as "other": an item has estimates beginning with the
+epoch that lists it, and, if discovery reveals counts, noisy counts beginning with the item's discovery.
 """
 
 from __future__ import annotations
@@ -26,33 +26,35 @@ from pipelines.jobs.table_files import schema_of
 from pipelines.questions.sources import Place, Source
 
 SCHEMA = schema_of("window", "epoch", "item", "reports", *results.COLUMNS[1:], "backfilled", "repeated")
-"""Counts and errors in users.
+"""Columns of a table of items; counts and errors are in users.
 
 `backfilled`: whether the window is before the item's discovery. `repeated`: whether clients repeat their answers.
-Columns that end in "_all" hold for all rows together: among many rows some single intervals always fail. With a pool,
-windows of one epoch share the bias by collisions, so a difference of two windows cancels it; windows of two epochs or
-pools do not share it. If clients repeat their answers, windows of one epoch have nearly the same errors: a difference
-of two windows has no more error than if they were independent, and a mean over windows no less than one window.
+Intervals in columns that end in "_all" hold for all rows together, because among many single intervals some always
+fail. With a pool, collisions cause the same bias in all windows of one epoch, so the bias cancels in a difference of
+two of these windows, but not in a difference of windows of two epochs or pools. If clients repeat their answers,
+windows of one epoch have nearly the same errors: a difference of two windows has no more error than if the windows were
+independent, and a mean over windows has no less error than one window.
 """
 
 COUNTED = schema_of(*SCHEMA.names, "source", "combined", "combined_error")
 """Columns if a campaign reveals counts of discovered values.
 
 `source` is "estimate", or "discovery" for the noisy count of a value without an estimate. In an open domain a value can
-have both: then the row is the estimate's, and `combined` is the mean of both weighed by inverse variance. `combined` is
-null if the result of the window has no such mean, as in an oblivious campaign.
+have an estimate and a noisy count: then the row has the estimate, and `combined` is the mean of estimate and noisy
+count, weighted by inverse variance. `combined` is null if the result of the window has no such mean, as in an oblivious
+campaign.
 """
 
 
 def items_table(source: Source, items: Sequence[str] = (), levels: Levels | None = None) -> pa.Table:
-    """Return one row for each window, epoch and item, the oldest window first: a window may have two epochs' reports.
+    """Return one row for each window, epoch and item, the oldest window first; a window may have several epochs.
 
     Args:
         items: the items; empty: all items that the campaign follows.
         levels: confidence of the intervals, of each row alone and of all rows together.
 
     Raises:
-        UsageError: an item is in no result, or no item is given and none is known.
+        UsageError: an item is in no result, or no item is given and the campaign follows no item.
     """
     items = list(dict.fromkeys(map(canonical, items)))
     wanted = items or list(source.followed)
@@ -70,14 +72,14 @@ def items_table(source: Source, items: Sequence[str] = (), levels: Levels | None
 
 
 def top_table(source: Source, items: Sequence[str] = (), levels: Levels | None = None) -> pa.Table:
-    """Return the rows of `items_table` with `detected_all`, in each window and epoch the largest count first."""
+    """Return the rows of `items_table` with `detected_all`, ordered by window, epoch and falling count."""
     table = items_table(source, items, levels)
     order = [("window", "ascending"), ("epoch", "ascending"), ("count", "descending"), ("item", "ascending")]
     return table.filter(table["detected_all"]).sort_by(order)
 
 
 def most_frequent(table: pa.Table) -> list[str]:
-    """Return the items with `detected_all` in any window, in order of their largest share in a window."""
+    """Return the items with `detected_all` in any window, ordered by the largest share of the item in a window."""
     largest: dict[str, float] = {}
     for row in table.to_pylist():
         if row["detected_all"]:
@@ -113,7 +115,7 @@ def _rows(
         {
             **row,
             **shared,
-            # A count of discovery comes with the value's discovery, so it is never backfilled.
+            # A count that discovery released is never of a window before the value's discovery.
             "backfilled": row["source"] == "estimate" and place.window < first_seen.get(row["item"], ""),
         }
         for row in rows
@@ -133,7 +135,7 @@ def _with_found(
     levels: Levels,
     looks: int,
 ) -> list[dict[str, Any]]:
-    """Return the rows of a window with discovery's counts: combined with estimates, or as rows of their own."""
+    """Return a window's rows with discovery's counts: combined with an item's estimate, or as a row without one."""
     if rows and place.campaign.dictionary is None:
         if not was_combined(storage.join(place.directory, FOUND)):
             return rows
@@ -167,7 +169,7 @@ def _with_found(
 
 
 def _estimated(counted: Counted, wanted: list[str], levels: Levels, looks: int) -> list[dict[str, Any]]:
-    """Return the rows of the items that a result counted: a tally without a sketch has only the items of its job."""
+    """Return the rows of those wanted items that a result counted; a tally without a sketch lacks some items."""
     lacking = set(counted.lacks(wanted))
     names = tuple(item for item in wanted if item not in lacking)
     if not names:

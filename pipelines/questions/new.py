@@ -23,12 +23,12 @@ SCHEMA = schema_of(
     "item", "first_seen", "last_seen", "listed", "decision", "window", "epoch", "source", "reports", "count",
     "standard_error", "collision_error", "low", "high", "low_all", "high_all", "repeated",
 )  # fmt: skip
-"""One row for each discovered value and each window since its discovery with a count of it; without counts, one row.
+"""Columns: each discovered value has a row for each window since its discovery with a count, or one row without count.
 
 `first_seen` and `last_seen` are windows; `listed`: whether the newest dictionary has the value. `decision` of the
 operator: approved, rejected or waiting; "" if no decision is needed. `source`: "estimate", or "discovery" for the noisy
-count that discovery released. In a row without a count, `window` and all columns after it are null. Counts and errors
-are in users; columns that end in "_all" hold for all rows together.
+count that discovery released. In a row without a count, `window` and all columns after `window` are null. Counts and
+errors are in users; intervals in columns that end in "_all" hold for all rows together.
 """
 
 
@@ -36,7 +36,8 @@ def new_table(source: Source, levels: Levels | None = None) -> pa.Table:
     """Return the discovered values of a campaign, the last found first, with the columns SCHEMA.
 
     Raises:
-        UsageError: the source is result folders, which do not say when a value was found; or no discovery.
+        UsageError: the source is result folders, which do not say when a value was found; or the campaign has no
+            discovery.
     """
     if source.deployment is None or source.epochs is None or source.tracked is None:
         raise UsageError("ask new needs a store, which says when a value was found: give --config without --result")
@@ -74,11 +75,11 @@ def new_table(source: Source, levels: Levels | None = None) -> pa.Table:
 
 
 def _found(deployment: Deployment, source: Source) -> Iterator[tuple[str, list[str]]]:
-    """Yield each window of the source with the values that discovery found in it."""
+    """Yield each window of the source with the values that discovery found in the window."""
     windows = set(source.windows)
     for batch, path in outputs(deployment, "found", source.name):
         if batch.window in windows:
             directory = path.rpartition("/")[0]
-            # A batch with a retired key has a summary only.
+            # A batch of a retired key has a summary, but no values.
             if storage.exists(storage.join(folder_of(directory, batch=batch.name), FOUND)):
                 yield batch.window, found_items(directory)

@@ -1,4 +1,4 @@
-"""Draw the shares of items over windows, each with the band of its intervals."""
+"""Draw the shares of items over windows, each item with a band that shows the intervals."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from hushcount.formats.whole_files import write_once
 _ENDINGS = (".png", ".svg")
 _FILE_MODE = 0o600
 _LONGEST = 60
-"""The most letters of a name in the legend."""
+"""The most letters of an item in the legend; a longer item is cut."""
 
 
 def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
     """Draw the shares of items over windows with their intervals into a new file.
 
     Raises:
-        UsageError: the file has another ending or exists, or a row has no window: a result folder has no time.
+        UsageError: the file's name ends in neither .png nor .svg, or the file exists, or a row is of a result folder,
+            which has no time.
     """
     if path.suffix not in _ENDINGS:
         raise UsageError(f"plot is {path}, must end in {' or '.join(_ENDINGS)}")
@@ -31,7 +32,7 @@ def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
     strange = next((row["window"] for row in rows if not is_window(row["window"])), None)
     if strange is not None:
         raise UsageError(f"--plot draws windows, but the result folder {strange} has none: use --config instead")
-    # Not pyplot, which would look for a screen and keep figures in memory.
+    # Do not use pyplot, because it looks for a screen and keeps figures in memory.
     from matplotlib.figure import Figure
 
     sheet = Figure(figsize=(9.6, 5.4), layout="constrained")
@@ -46,8 +47,8 @@ def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
         axes.fill_between(when, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0)
     axes.set_ylabel("share of reports, with its interval")
     axes.grid(alpha=0.3)
-    # Strangers chose the names: do not read them as formulas. `_label` adds a space, because a name that begins with _
-    # would be left out of the legend.
+    # Draw no name as a formula, because strangers may have chosen the names. `_label` adds a space, because a name that
+    # begins with _ would be left out of the legend.
     for text in axes.legend(fontsize=8).get_texts():
         text.set_parse_math(False)
     sheet.autofmt_xdate()

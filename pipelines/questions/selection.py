@@ -1,4 +1,4 @@
-"""Choose the items of a question: by name, glob, prefix, file or declared group, or every level of paths."""
+"""Choose the items of a question by name, glob, prefix, file or declared group, or take each node of a tree of paths."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Chosen:
-    """The items that a question is about; each choice makes a group of its own.
+    """The items that a question is about; each choice makes a separate group.
 
     Attributes:
         items: names of items.
         declared: names of groups of the deployment (`[analyzer.groups]`).
-        glob, prefix: choose the items of the dictionary that match, or begin with it.
+        glob, prefix: choose the items of the dictionary that match the glob, or begin with the prefix.
         file: path of a file of items, one a line or a .csv with the column item.
         everything: choose all items of the dictionary.
         separator: separates the levels of items that are paths; each node of the paths is a group. The paths are the
-            items chosen by the other fields, or the dictionary's if these choose none.
-        depth: number of levels.
+            items that the other fields choose, or all items of the dictionary if the other fields choose none.
+        depth: number of levels of the paths.
         from_right: whether the last part of a path is the top, as in domain names.
     """
 
@@ -51,7 +51,7 @@ class Chosen:
         declared: Sequence[str] | None,
         *others: str | bool | int | None,
     ) -> Chosen:
-        """Return the choice from values of options, in the order of the fields."""
+        """Return the choice for the values of options, which are given in the order of the fields."""
         return cls(tuple(items or ()), tuple(declared or ()), *others)  # type: ignore[arg-type]  # as the fields are
 
     @property
@@ -72,7 +72,7 @@ def read_groups(sources: Sequence[Source], chosen: Chosen, *, together: bool) ->
     comparison add up the same items.
 
     Args:
-        sources: at least one source; declared groups are those of the first source's deployment.
+        sources: at least one source; declared groups are the groups in the first source's deployment file.
         together: whether `items` are one group; otherwise each item is a group.
 
     Raises:
@@ -95,7 +95,7 @@ def read_groups(sources: Sequence[Source], chosen: Chosen, *, together: bool) ->
 
 
 def common_items(sources: Sequence[Source]) -> tuple[str, ...] | None:
-    """Return the items that all dictionaries of the results have, in the newest's order; None in an open domain."""
+    """Return the items that all dictionaries of the results have, in the newest one's order; None: an open domain."""
     dictionaries = {id(one.dictionary): one.dictionary for source in sources for one in source.counted}
     newest = sources[-1].dictionary
     if newest is None or None in dictionaries.values():
@@ -105,10 +105,10 @@ def common_items(sources: Sequence[Source]) -> tuple[str, ...] | None:
 
 
 def each_item(sources: Sequence[Source]) -> tuple[Group, ...]:
-    """Return one group for each item that all results count: of the dictionaries, or in an open domain followed items.
+    """Return one group for each item that all results counted: listed items, or in an open domain followed items.
 
     Raises:
-        UsageError: there is no such item.
+        UsageError: no item was counted in all results.
     """
     items: Sequence[str] | None = common_items(sources)
     if items is None:
@@ -124,7 +124,8 @@ def each_item(sources: Sequence[Source]) -> tuple[Group, ...]:
 def declared_groups(source: Source) -> tuple[Group, ...]:
     """Return the groups of the deployment that have an item in this campaign.
 
-    The groups are for all campaigns of the deployment; in one without a dictionary a glob or a prefix has no items.
+    The deployment's groups are for all its campaigns; in a campaign without a dictionary a glob or a prefix chooses no
+    items.
     """
     listed = common_items([source])
     found = ((name, _select(choice, listed or (), source.base)) for name, choice in source.choices.items())
@@ -132,10 +133,10 @@ def declared_groups(source: Source) -> tuple[Group, ...]:
 
 
 def counted_in_all(groups: Sequence[Group], results: Sequence[Counted]) -> tuple[tuple[Group, ...], dict[str, int]]:
-    """Return the groups without items that some result did not count, and by name how many items each group lost.
+    """Return the groups without the items that a result did not count, and how many items a group lost, by its name.
 
     Raises:
-        UsageError: no item of a group was counted in all results.
+        UsageError: of a group, no item was counted in all results.
     """
     lacking = {item for one in results for group in groups for item in one.lacks(group.items)}
     kept, lost = [], {}
@@ -177,7 +178,7 @@ def _groups(source: Source, chosen: Chosen, listed: Sequence[str] | None, togeth
 
 
 def _choice(**given: str) -> Choice:
-    """Return the choice of an option; UsageError as for a wrong group in a deployment file."""
+    """Return the choice that an option makes; UsageError: it would be invalid as a group in a deployment file."""
     from pydantic import ValidationError
 
     from hushcount.formats.models import explain

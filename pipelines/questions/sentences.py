@@ -1,4 +1,4 @@
-"""Plain sentences on the errors of an answer: its corrections for many rows, and the changes that it could miss."""
+"""Plain sentences on the errors of an answer, its corrections for many rows, and the changes that it could miss."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pipelines.questions.changes import CONFIDENCE, Change
 from pipelines.questions.sources import Source
 
 _EACH = 3
-"""If an answer has at most so many rows, each gets a sentence."""
+"""If an answer has at most this number of rows, there is a sentence on each row."""
 _SEEN = 0.8
 
 
 def percent(share: float, signed: bool = False) -> str:
-    """Return a share as per cent, in three digits: 12.3%, 0.00123%."""
+    """Return a share as per cent: 12.3%, or with three decimals below 0.1%, as in 0.012%; "no bound" if infinite."""
     if not math.isfinite(share):
         return "no bound"
     digits = 1 if abs(share) >= 0.001 else 3
@@ -32,7 +32,7 @@ def percent(share: float, signed: bool = False) -> str:
 
 
 def ratio(value: float) -> str:
-    """Return a ratio in three digits."""
+    """Return a ratio in three digits, or "no bound" if it is infinite."""
     return "no bound" if not math.isfinite(value) else f"{value:.3g}"
 
 
@@ -51,7 +51,7 @@ def of_results(results: Sequence[Counted]) -> Iterator[str]:
 
 
 def of_other(results: Sequence[Counted]) -> Iterator[str]:
-    """Say how many reports of each result are in no row because they are "other", values not in the dictionary."""
+    """Say which share of each result's reports is in no row, because their values are not in the dictionary ("other")."""
     for one in results:
         if one.dictionary is None:
             yield "the domain is open: only items that the campaign follows have rows"
@@ -66,16 +66,16 @@ def of_other(results: Sequence[Counted]) -> Iterator[str]:
 
 
 def of_found(source: Source) -> Iterator[str]:
-    """Say where to see values that discovery found and the dictionary lacks: they have no row."""
+    """Say which command shows the discovered values that have no row, because the dictionary lacks them."""
     found = source.epochs is not None and any(place.campaign.discovery is not None for place in source.places)
     if found and source.dictionary is not None:
         yield "discovered values that no dictionary lists yet have no row: see hushcount ask new"
 
 
 def of_looks(rows: int, *, are_shown: bool = True) -> str:
-    """Say how intervals and detections are corrected for many rows; `are_shown`: whether the table shows these columns.
+    """Say how intervals and detections are corrected for many rows; `are_shown`: whether the table has their columns.
 
-    The columns are always in --json and --out.
+    The columns low_all, high_all and detected_all are always in --json and --out.
     """
     what = (
         "intervals for all rows, and detections,"
@@ -89,7 +89,7 @@ def of_looks(rows: int, *, are_shown: bool = True) -> str:
 
 
 def chance(probability: float) -> str:
-    """Return the probability of a result if nothing differs; below 1e-6 the approximate law is not exact enough."""
+    """Return a p-value as text; below 1e-6 without its digits, because the approximate law is not so exact."""
     return "below 1e-6" if probability < 1e-6 else f"{probability:.2g}"
 
 
@@ -100,7 +100,7 @@ def _seen(probability: float) -> str:
 
 
 def of_change(one: Change) -> str:
-    """Say how a share changed, and the probability that chance alone changes any of the looked-at shares so much."""
+    """Say how a share changed, and the probability that chance alone changes any row's share so much."""
     return (
         f"{shown(one.group)} is {'up' if one.difference > 0.0 else 'down'} from {percent(one.before)} to "
         f"{percent(one.after)} of reports, by {percent(one.difference, signed=True)} ({percent(one.low, signed=True)} "
@@ -110,7 +110,7 @@ def of_change(one: Change) -> str:
 
 
 def of_changes(found: Sequence[Change]) -> Iterator[str]:
-    """Say which changes are significant, how they were corrected, and which changes would have been significant."""
+    """Say which changes are significant, how p-values were corrected, and which changes would have been significant."""
     many = len(found)
     up, down = (sum(one.significant and sign * one.difference > 0.0 for one in found) for sign in (1, -1))
     if many == 1:
@@ -152,7 +152,7 @@ def of_left_out(lost: Mapping[str, int]) -> Iterator[str]:
 
 
 def of_marked(many: int, shown: Sequence[Change]) -> Iterator[str]:
-    """Say which of `many` changes are shown, and explain their marks."""
+    """Say which of `many` changes the table shows, and explain the marks of changes."""
     if len(shown) < many:
         yield f"{len(shown):,} of {many:,} rows, the strongest evidence first"
     if any(one.significant for one in shown):
@@ -160,7 +160,7 @@ def of_marked(many: int, shown: Sequence[Change]) -> Iterator[str]:
 
 
 def of_items(table: pa.Table, shown: Sequence[str], *, of_all: bool) -> Iterator[str]:
-    """Say which items are shown, and explain the marks of their counts; `table` of `items_table`."""
+    """Say which items the answer shows, and explain the marks of counts; `table`: a table of `items_table`."""
     if any(table["backfilled"].to_pylist()):
         yield "* estimated from the tally of a window before the item was discovered"
     counted = "source" in table.column_names
@@ -179,7 +179,7 @@ def of_items(table: pa.Table, shown: Sequence[str], *, of_all: bool) -> Iterator
 
 
 def of_sums(table: pa.Table, groups: int, shown: int, *, of_paths: bool) -> Iterator[str]:
-    """Say which sums are shown (of paths the largest), and that some lack items; `table` of `sums_table`."""
+    """Say which sums the answer shows, and explain the mark of sums that lack items; `table`: one of `sums_table`."""
     if shown < groups:
         yield f"the {shown:,} {'largest' if of_paths else 'first'} of {groups:,} sums"
     if any(table["missing"].to_pylist()):
@@ -187,7 +187,7 @@ def of_sums(table: pa.Table, groups: int, shown: int, *, of_paths: bool) -> Iter
 
 
 def of_totals(table: pa.Table, show: int) -> Iterator[str]:
-    """Say that a total counts reports, and how many totals are shown; `table` of `totals_table`."""
+    """Say that a total counts reports, and how many totals the answer shows; `table`: one of `totals_table`."""
     if show < table.num_rows:
         yield f"{show:,} of {table.num_rows:,} totals"
     yield (
@@ -197,7 +197,7 @@ def of_totals(table: pa.Table, show: int) -> Iterator[str]:
 
 
 def of_new(source: Source, table: pa.Table) -> Iterator[str]:
-    """Explain the counts of discovered values, and missing counts and values; `table` of `new_table`."""
+    """Explain the counts of discovered values, and missing counts and values; `table`: a table of `new_table`."""
     sources = table["source"].to_pylist()
     if "discovery" in sources:
         yield "+ the noisy count that discovery released, because no dictionary has the value"
@@ -209,7 +209,7 @@ def of_new(source: Source, table: pa.Table) -> Iterator[str]:
 
 
 def plain(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows for JSON, with null in place of infinity."""
+    """Return rows for JSON, with null in place of infinity and NaN."""
     return [
         {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
         for row in rows

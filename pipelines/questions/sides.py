@@ -1,4 +1,4 @@
-"""The two sides of a change or a comparison: windows of one campaign, windows of two, or two results."""
+"""The two sides of a change or a comparison: windows of one campaign, windows of two campaigns, or two results."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pipelines.questions.answer_tables import short_names
 from pipelines.questions.sources import Source, from_folders, from_store
 
 USUAL = 7
-"""Page and alerts compare the newest window with the sum of so many windows before it."""
+"""The page and the alerts compare the newest window with the sum of this number of windows before the newest."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """Two sides to compare: their results and names, and the name of their windows if both sides have the same."""
+    """Two sides to compare, with their names; `windows` names the windows if both sides have the same windows."""
 
     before: Source
     after: Source
@@ -39,7 +39,8 @@ def of_windows(
     Args:
         before, after: names of windows, as `Source.named` reads them. By default `after` is the newest window, and
             `before` the window before `after`.
-        last, against: without names, the numbers of windows after and before; `against` is by default `last`.
+        last, against: if no window is named, the numbers of windows on the side after and on the side before; the
+            default of `against` is `last`.
 
     Raises:
         UsageError: a window has no results or is on both sides, or there are too few windows.
@@ -73,10 +74,10 @@ def of_windows(
 
 
 def of_campaigns(deployment: Deployment, campaigns: Sequence[str], last: int = 1, window: str | None = None) -> Sides:
-    """Return the last windows in which two campaigns both have results, or one such window.
+    """Return two campaigns as sides, in the last windows in which both have results, or in the window `window`.
 
     Raises:
-        UsageError: not two campaigns, or too few windows with results of both.
+        UsageError: `campaigns` are not two, or too few windows have results of both campaigns.
     """
     if len(campaigns) != 2 or len(set(campaigns)) != 2:
         raise UsageError(
@@ -100,7 +101,7 @@ def of_folders(campaigns: Sequence[str] | None, directories: Sequence[str]) -> S
     """Return two result folders as sides; the first is the side before.
 
     Raises:
-        UsageError: not two folders, or as `from_folders`.
+        UsageError: `directories` are not two, or for the same reasons as in `from_folders`.
     """
     if len(directories) != 2:
         raise UsageError(f"--result is given {len(directories)} times, must be given twice: before and after")

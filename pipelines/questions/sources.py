@@ -1,4 +1,4 @@
-"""Read the results that a question is about: those of one campaign, from a store or from result folders."""
+"""Read the results that a question is about, from a store or from result folders."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Place:
     """One result of a campaign.
 
     Attributes:
-        window: name of its window; of a result folder, the path that the user gave.
-        directory: directory of its files.
+        window: name of the result's window; for a result folder, the path that the user gave.
+        directory: directory of the result's files.
     """
 
     window: str
@@ -39,20 +39,20 @@ class Place:
     directory: str
 
     def read(self) -> Counted:
-        """Read the tally of the result; UsageError as `results.read_tally`."""
+        """Read the tally of the result; UsageError for the same reasons as in `results.read_tally`."""
         tally = results.read_tally(storage.join(self.directory, results.TALLY), self.campaign)
         return Counted(self.campaign, tally, self.window)
 
 
 def read_all(places: Sequence[Place]) -> tuple[Counted, ...]:
-    """Read the tallies of places, in their order; the dictionary of an epoch is read once."""
+    """Read the tallies of places, in the order of the places; the dictionary of an epoch is read only once."""
     read: dict[bytes, Dictionary | None] = {}
     found = []
     for place in places:
         counted, campaign = place.read(), place.campaign
         if campaign.fingerprint not in read:
             read[campaign.fingerprint] = campaign.read_dictionary()
-        # Fill the cached property, so that each dictionary is read once.
+        # Fill the cached property `dictionary`, so that each dictionary is read only once.
         counted.__dict__["dictionary"] = read[campaign.fingerprint]
         found.append(counted)
     return tuple(found)
@@ -63,7 +63,7 @@ class Source:
     """The results that a question is about.
 
     Attributes:
-        name: id of the campaign; of folders of several campaigns, all their ids.
+        name: id of the campaign; if the folders are of several campaigns, the ids of all of them.
         places: at least one result, one for each window and epoch, the oldest first.
         deployment, epochs: deployment and epochs of a store; None for folders.
     """
@@ -80,7 +80,7 @@ class Source:
 
     @property
     def windows(self) -> tuple[str, ...]:
-        """The names of the windows, the oldest first; a window with two epochs is there once."""
+        """The names of the windows, the oldest first; the name of a window with two epochs is listed once."""
         return tuple(dict.fromkeys(place.window for place in self.places))
 
     @property
@@ -90,12 +90,12 @@ class Source:
 
     @cached_property
     def followed(self) -> tuple[str, ...]:
-        """The items that the campaign follows; of folders, the dictionary's or estimated items; empty if unknown."""
+        """The items that the campaign follows; for folders, the items of the dictionary or else of the estimates."""
         if self.tracked is not None:
             return tuple(one.item for one in self.tracked.items)
         if self.dictionary is not None:
             return self.dictionary.items
-        # Without a dictionary, take the items that the folders have estimates of.
+        # If there is no dictionary, take the items for which the folders have estimates.
         there = [one for one in self.places if storage.exists(storage.join(one.directory, results.ESTIMATES))]
         return tuple(dict.fromkeys(item for place in there for item, _, _ in estimated_items(place.window)[0]))
 
@@ -106,12 +106,12 @@ class Source:
 
     @property
     def choices(self) -> Mapping[str, Choice]:
-        """The groups of the deployment file."""
+        """The groups of items in the deployment file, by name."""
         return {} if self.deployment is None else self.deployment.file.analyzer.groups
 
     @property
     def base(self) -> Path:
-        """The directory that the paths of files in groups are relative to."""
+        """The directory to which the paths of the groups' files are relative."""
         return Path() if self.deployment is None else self.deployment.path.parent
 
     @property
@@ -120,7 +120,7 @@ class Source:
         return {} if self.tracked is None else {one.item: one.first_seen or "" for one in self.tracked.discovered}
 
     def of(self, windows: Sequence[str]) -> Source:
-        """Return the results of these windows only; tallies that were read are not read again."""
+        """Return a source with the results of these windows only; a tally that was read is not read again."""
         chosen = set(windows)
         part = replace(self, places=tuple(place for place in self.places if place.window in chosen))
         if "counted" in self.__dict__:
@@ -128,10 +128,10 @@ class Source:
         return part
 
     def named(self, window: str) -> str:
-        """Return the name of the window that a text means: 2026-11-22, 2026-11-22T13:00Z, or as in names of files.
+        """Return the name of the window that a text means, such as 2026-11-22, 2026-11-22T13:00Z, or the name itself.
 
         Raises:
-            UsageError: the text means no window with results, or several.
+            UsageError: the text means no window with results, or several windows.
         """
         if window in self.windows:
             return window
@@ -154,7 +154,7 @@ class Source:
 
 
 def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -> list[Place]:
-    """Return the results of the last windows, or of all windows, the oldest first."""
+    """Return the results of the `last` newest windows (None: of all windows), the oldest result first."""
     found: list[Place] = []
     for batch, path in sorted(outputs(deployment, "results", epochs.campaign), reverse=True):
         campaign = epochs.campaigns.get(batch.file)
@@ -163,7 +163,7 @@ def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -
         if last is not None and len({place.window for place in found} | {batch.window}) > last:
             break
         where = folder_of(path.rpartition("/")[0], batch=batch.name)
-        # A batch with a retired key has no tally: its reports could not be opened.
+        # A batch of a retired key has no tally, because its reports could not be opened.
         if storage.exists(storage.join(where, results.TALLY)):
             found.append(Place(batch.window, campaign, where))
     return found[::-1]
@@ -177,17 +177,17 @@ def from_store(
     Args:
         campaign: id of the campaign; None: the only campaign.
         last: number of newest windows; None: all windows.
-        window: only this window, as `Source.named` reads it.
+        window: the only window to take, as a text that `Source.named` reads; None: as many windows as `last` says.
 
     Raises:
-        UsageError: there is no such campaign or window.
-        NotYet: there is no result yet.
+        UsageError: the campaign or the window does not exist.
+        NotYet: the campaign has no result yet.
     """
     return of_epochs(deployment, require_campaign(deployment.campaigns, campaign), last, window)
 
 
 def of_epochs(deployment: Deployment, epochs: Epochs, last: int | None = None, window: str | None = None) -> Source:
-    """Return the results of a campaign from its epochs; otherwise as `from_store`."""
+    """Return the results of the campaign with these epochs; all else is as in `from_store`."""
     places = places_of(deployment, epochs, last if window is None else None)
     if not places:
         raise NotYet(f"campaign {epochs.campaign} has no results yet: {deployment.command('run')} makes them")
@@ -199,11 +199,11 @@ def from_folders(campaigns: Sequence[str] | None, directories: Sequence[str]) ->
     """Return results of `hushcount job analyze`, in the order in which they are given.
 
     Args:
-        campaigns: one campaign file for all results, or one for each.
+        campaigns: one campaign file for all results, or one campaign file for each result.
         directories: directories of results.
 
     Raises:
-        UsageError: another number of campaign files, a file is missing or invalid, or a folder is given twice.
+        UsageError: the number of campaign files is wrong, a file is missing or invalid, or a folder is given twice.
     """
     if campaigns is None:
         raise UsageError("--result needs its campaign file: give --campaign FILE too")

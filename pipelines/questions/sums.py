@@ -1,4 +1,4 @@
-"""hushcount ask sum and ask total: sums of groups of items in each window or over several, with their errors."""
+"""hushcount ask sum and ask total: sums of groups of items in each window or over several windows, with errors."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from pipelines.jobs.results import COLUMNS, estimate_table
 from pipelines.jobs.table_files import schema_of
 
 SCHEMA = schema_of("window", "epoch", "group", "items", "missing", "reports", "share", *COLUMNS[1:], "repeated")
-"""One row for each window, epoch and group; counts and errors in users.
+"""Columns of a table with one row for each window, epoch and group; counts and errors are in users.
 
-`items`: how many of the group's items were added up. `missing`: how many items of the group this result did not count:
-if a dictionary lacks an item, its reports are in "other". `share` is `count / reports`. Columns that end in "_all" hold
-for all rows together. `repeated`: whether clients repeat their answers.
+`items`: how many of the group's items were added up. `missing`: how many of the group's items the result did not count;
+if a dictionary lacks an item, the item's reports are in "other". `share` is `count / reports`. Intervals in columns
+that end in "_all" hold for all rows together. `repeated`: whether clients repeat their answers.
 """
 
 
 def sums_table(results: Sequence[Counted], groups: Sequence[Group], levels: Levels | None = None) -> pa.Table:
-    """Return the sum of each group in each result, with the columns SCHEMA, results in their order.
+    """Return the sum of each group in each result, with the columns SCHEMA, in the order of the results.
 
-    The sum has only the items that a result counted; a result that counted no item of a group has no row of it.
+    A result's sum has only the items that the result counted; if it counted no item of a group, it has no row of the
+    group.
 
     Raises:
         UsageError: no result counted any item of a group.
@@ -40,7 +41,7 @@ def sums_table(results: Sequence[Counted], groups: Sequence[Group], levels: Leve
 
 
 def largest_groups(table: pa.Table) -> list[str]:
-    """Return the groups of a table in order of their largest share."""
+    """Return the groups of a table, ordered by a group's largest share in a row."""
     largest: dict[str, float] = {}
     for name, share in zip(table["group"].to_pylist(), table["share"].to_pylist(), strict=True):
         largest[name] = max(share, largest.get(name, share))
@@ -78,19 +79,20 @@ TOTALS = schema_of(
     "group", "items", "results", "reports", "share", "count", "standard_error", "collision_error", "low", "high",
     "repeated",
 )  # fmt: skip
-"""One row for each group; counts and errors in users, `share` is `count / reports`.
+"""Columns of a table with one row for each group; counts and errors are in users, `share` is `count / reports`.
 
-The errors are of the total: windows of one epoch share the answers that clients repeat, and windows of one pool share
-its collisions, so these errors add up and do not average out. `results`: number of results that were added up, one for
-each window and epoch. A client that reports in each of 30 windows counts 30 times.
+The errors are errors of the total. In windows of one epoch clients repeat the same answers, and windows of one pool
+have the same collisions, so errors by repeated answers or collisions add up and do not average out. `results`: number
+of results that were added up, one for each window and epoch. A client that reports in each of 30 windows counts 30
+times.
 """
 
 
 def totals_table(results: Sequence[Counted], groups: Sequence[Group], confidence: float = 0.95) -> pa.Table:
-    """Return the total of each group over all results, with the columns TOTALS, groups in their order.
+    """Return the total of each group over all results, with the columns TOTALS, in the order of the groups.
 
     Raises:
-        UsageError: as `hushcount.questions.totals.total`.
+        UsageError: for the same reasons as in `hushcount.questions.totals.total`.
     """
     totals = total(results, groups, confidence)
     many, reports = len(groups), totals.reports

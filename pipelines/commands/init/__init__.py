@@ -73,7 +73,7 @@ def init(
 
     Example: hushcount init usage --dictionary settings.txt --clients 20000 --epsilon 2 --window 1d
     """
-    # Not at the top: these imports are slow, and --help must be fast.
+    # Not at the top, because these imports are slow, and --help must be fast.
     from pipelines.commands.init import planned, wizard
     from pipelines.commands.init.units import service_user
     from pipelines.commands.init.write import Choice, Place, require_new, write
@@ -87,7 +87,7 @@ def init(
         raise UsageError("give --dictionary or --open-domain, not both")
     if discovery_epsilon is not None and no_discovery:
         raise UsageError("give --discovery-epsilon or --no-discovery, not both")
-    # Make the path absolute, so that a dictionary called "open" is not taken for that answer.
+    # Make the path absolute, because the answer "open" means that there is no dictionary, even if a file has this name.
     listed = None if dictionary is None else str(dictionary.absolute())
     given: dict[wizard.Name, str | None] = {
         "id": id,
@@ -124,13 +124,13 @@ def init(
 
 
 def _test_value(answers: Answers) -> str:
-    """Return a value for a test report: a short value that no command takes for an option."""
+    """Return a short value for a test report; it does not begin with -, because commands would read it as an option."""
     items = () if answers.known is None else answers.known.items
     return min((item for item in items if item[0] != "-"), key=lambda item: (len(item), item), default="test")
 
 
 def _trust(campaign: Campaign) -> list[str]:
-    """Return sentences on the parties that the guarantees trust."""
+    """Return sentences on which guarantee holds against which party, and how to promise more."""
     odds = odds_of(campaign.require_frequency().epsilon)
     sentences = [
         "You hold all keys, so against you only the local guarantee holds: a report changes the odds that a person "
@@ -143,10 +143,10 @@ def _trust(campaign: Campaign) -> list[str]:
 
 
 def _commands(place: Place, answers: Answers, value: str) -> list[str]:
-    """Return the next commands: take reports, count them, send one report, and show what became of it."""
+    """Return four commands: take reports, count the reports, send one report, and show what became of this report."""
     config = shlex.quote(str(place.directory / "deployment.toml"))
     policy = shlex.quote(str(place.directory / "policy.json"))
-    # Run as the services' user, so that this user owns all files.
+    # Run each command as the services' user, so that this user owns all files.
     own = "" if place.user.is_caller else f"sudo -u {place.user.name} "
     plain = "" if place.is_near else " --plain-http"
     send = f"hushcount send --site {place.site}{plain} --policy {policy}"
@@ -159,7 +159,7 @@ def _commands(place: Place, answers: Answers, value: str) -> list[str]:
 
 
 def _services(place: Place) -> str:
-    """Return the command that starts collector and schedule, now and at each boot."""
+    """Return the command that starts the collector and the schedule of runs, now and at each boot."""
     units = shlex.quote(str(place.directory / "systemd"))
     return (
         f"sudo cp {units}/hushcount-* /etc/systemd/system/ && "
@@ -196,7 +196,7 @@ def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[
     yield ""
     yield guarantee("guarantee for each client, as hushcount privacy shows it", data["guarantee"])
     yield ""
-    # This text wraps between words; commands below must not wrap.
+    # Padding wraps this text between words; the commands below are plain strings, because they must not wrap.
     yield Padding(Text(" ".join(data["trust"])), 0)
     yield ""
     collect, run, send, status = data["commands"]

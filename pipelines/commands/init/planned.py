@@ -1,4 +1,4 @@
-"""Derive from the answers the mechanism, the spans of time, and the limit of the ledger."""
+"""Derive the mechanism, the spans of time, and the limit of the ledger from the answers to the prompts."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ _SKETCH_MIB = 64.0
 
 @dataclass(frozen=True)
 class Spans:
-    """How long reports are collected, waited for and kept.
+    """The length of a window, the grace period, and how long files are kept.
 
     Attributes:
-        grace: how long a stream below its minimum batch waits for later windows; at least two windows.
-        kept: how long retention keeps files; copies of late reports are looked for in two grace periods and a window.
+        grace: how long a stream with less than a minimum batch waits for reports of later windows; at least two
+            windows.
+        kept: how long retention keeps files; at least two grace periods and a window, because late reports are compared
+            with files of that age to find copies.
     """
 
     window: timedelta
@@ -42,7 +44,7 @@ class Spans:
 
     @classmethod
     def of(cls, window: timedelta) -> Spans:
-        """Return the spans for a length of windows."""
+        """Return the spans for windows of length `window`."""
         grace = max(_LEAST_GRACE, 2 * window)
         return cls(window, grace, max(_KEPT, 2 * grace + window))
 
@@ -59,8 +61,8 @@ class Budget:
 def mechanism_for(answers: Answers) -> Candidate:
     """Return the mechanism with the least error for these answers; UsageError if no mechanism fits.
 
-    In an open domain it is a mechanism with a sketch: its tally of a batch can be asked later for values that
-    discovery finds only in later batches.
+    In an open domain the mechanism has a sketch: its tally of a batch can later give counts of values that discovery
+    finds only in later batches.
     """
     task = Task(None, max_tally_mib=_SKETCH_MIB, mechanisms=_SKETCHES)
     if answers.known is not None:
@@ -72,16 +74,16 @@ def mechanism_for(answers: Answers) -> Candidate:
 
 
 def budget_for(campaign: Campaign, window: timedelta) -> Budget:
-    """Return a budget for 1.1 times the windows of its days, each with the minimum batch, at which a window costs most.
+    """Return a budget for 1.1 times the windows in its days, each with a minimum batch, at which a window costs most.
 
-    It limits the damage of a fault; as a guarantee to clients it is weak.
+    The budget limits the damage that a fault can do, but as a guarantee to clients it is weak.
     """
     days = max(_RENEWED, math.ceil(window / _DAY))
-    # In a window with a change of epochs there are two batches.
+    # Allow for more batches than windows, because a window in which the epoch changes has two batches.
     windows = math.ceil(1.1 * (timedelta(days=days) / window)) + 1
     stated = statement(campaign, campaign.shuffle.minimum_batch, Senders("client-token"))
     counts = cost_of(stated, "analyze")
-    # If shuffling the minimum batch gains nothing, it costs no delta; a larger batch may gain and cost delta.
+    # If shuffling a minimum batch does not lower epsilon, the release costs no delta; a larger batch may cost delta.
     each = [Loss(counts.epsilon, max(counts.delta, campaign.shuffle.delta))]
     if campaign.discovery is not None:
         each.append(cost_of(stated, "discover"))
@@ -90,17 +92,17 @@ def budget_for(campaign: Campaign, window: timedelta) -> Budget:
 
 
 def shuffled_guarantee(campaign: Campaign, clients: int) -> dict[str, Any]:
-    """Return the answer of hushcount privacy --campaign for so many reports."""
+    """Return what hushcount privacy --campaign answers for a batch with one report of each of `clients` clients."""
     gained = amplify(campaign.require_frequency(), clients, campaign.shuffle.delta)
     return shuffled_answer(gained, campaign.shuffle.minimum_batch)
 
 
 def discovery_guarantee(campaign: Campaign) -> dict[str, Any] | None:
-    """Return the answer of hushcount privacy --campaign --discovery; None without discovery."""
+    """Return what hushcount privacy --campaign --discovery answers; None if the campaign has no discovery."""
     return None if campaign.keep_rule is None else discovery_answer(campaign.keep_rule)
 
 
 def _upward(value: float) -> float:
-    """Round a value up to three digits, by more than the rounding error of sums."""
+    """Round a value up to three digits, so that the result is at least the exact sum of which `value` is a float."""
     scale = 10.0 ** (2 - math.floor(math.log10(value)))
     return float(f"{math.ceil(value * (1.0 + 1e-9) * scale) / scale:.6g}")

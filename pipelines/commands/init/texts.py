@@ -55,9 +55,9 @@ with Sender({site!r}, policy, folder="app-state", window=window) as sender:
 
 
 def deployment_text(id: str, spans: Spans, host: str, port: int, *, listed: bool) -> str:
-    """Return the deployment file of a campaign; `listed`: it has a dictionary."""
+    """Return the deployment file of a campaign; `listed`: whether the campaign has a dictionary."""
     quoted = {name: f'"{duration_text(span)}"' for name, span in vars(spans).items()}
-    # In TOML an unquoted dot in the id would begin another table.
+    # Quote an id with a dot, because in TOML an unquoted dot begins another table.
     name, joins = f'"{id}"' if "." in id else id, _LISTED if listed else _OPEN
     lines = _FILE.format(**quoted, host=f'"{host}"', port=port, id=name, joins=joins)
     return "".join(f"{_aligned(line)}\n" for line in lines.splitlines())
@@ -75,7 +75,7 @@ def site_of(host: str, port: int) -> str:
 
 
 def app_text(site: str, value: str, window: timedelta) -> str:
-    """Return an app that reports a value."""
+    """Return the text of an app that reports the value `value`."""
     return _APP.format(site=site, value=value, seconds=int(window.total_seconds()))
 
 

@@ -1,4 +1,4 @@
-"""The systemd units of a deployment: those in this folder, with its paths and its user."""
+"""The systemd units of a deployment: the units in the folder systemd, with the deployment's paths and user."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class User:
 
     @property
     def is_caller(self) -> bool:
-        """Whether this process runs as this user."""
+        """Whether the present process runs as this user."""
         return self.uid == os.geteuid()
 
 
 def service_user(name: str | None) -> User:
-    """Return the user of that name, by default the user of this process.
+    """Return the user of a name; if it is None, the user of this process.
 
     Raises:
-        UsageError: there is no such user, or only root could give files to that user.
+        UsageError: no user has the name, or only root could give files to the user.
     """
     try:
         entry = pwd.getpwuid(os.geteuid()) if name is None else pwd.getpwnam(name)
@@ -52,16 +52,16 @@ def service_user(name: str | None) -> User:
 
 
 def program() -> tuple[str, ...]:
-    """Return the words with which a service runs this program, by an absolute path."""
+    """Return the words with which a service runs hushcount; the first word is an absolute path."""
     beside = Path(sys.executable).with_name("hushcount")
     return (str(beside),) if beside.exists() else (sys.executable, "-m", "pipelines")
 
 
 def units(directory: Path, user: User) -> dict[str, str]:
-    """Return the text of each unit by its name, for a deployment in a directory with an absolute path."""
+    """Return the text of each unit by name of the unit; `directory` is the absolute path of the deployment."""
     keys = [directory / name for name in ("keys", "operator-keys")]
     config, words = directory / "deployment.toml", program()
-    # A virtual environment may use a Python that lies below another user's home.
+    # Test sys.base_prefix too, because a virtual environment may use a Python below another user's home.
     at_home = any(_is_below_home(path) for path in (directory, Path(words[0]), Path(sys.base_prefix)))
     common: dict[str, str | None] = {"User": user.name, "Group": user.group, **dict.fromkeys(_STATE)}
     if at_home:
@@ -87,9 +87,9 @@ def units(directory: Path, user: User) -> dict[str, str]:
 
 
 def _changed(text: str, settings: Mapping[str, str | None]) -> str:
-    """Return a unit with other values of some settings; None removes a setting and the comment above it.
+    """Return a unit's text with new values of some settings; None removes a setting and the comment above it.
 
-    Settings that the unit lacks are added below Group.
+    Settings that the text lacks are added below the setting Group.
     """
     lines: list[str] = []
     missing = {name: value for name, value in settings.items() if value and f"\n{name}=" not in text}
@@ -122,6 +122,6 @@ def _paths(before: str, *paths: Path) -> str:
 
 
 def _quoted(word: str) -> str:
-    """Return a word quoted for systemd, in whose files %, quotes and backslashes have a meaning."""
+    """Return a word for a systemd unit, in which %, quotes and backslashes are special, quoted if necessary."""
     safe = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{safe}"' if not all(letter.isalnum() or letter in "/._-=%+:@$" for letter in safe) else safe

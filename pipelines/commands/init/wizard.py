@@ -1,4 +1,4 @@
-"""The six prompts of `hushcount init`: each has an option, a check of its answer, and mostly a default."""
+"""The six prompts of `hushcount init`: each has an option and a check of the answer, and most have a default."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from pipelines.console.prompts import prompt, repeated
 
 Name = Literal["id", "values", "clients", "epsilon", "discovery", "window"]
 OPEN = "open"
-"""The answer for "no list of values"."""
+"""The answer that means that no file lists the values."""
 NONE = "no"
-"""The answer for "no discovery"."""
+"""The answer that means that the campaign has no discovery."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Answers:
 
     @property
     def delta(self) -> float:
-        """Delta of the shuffled guarantee and of discovery: far below 1 / clients."""
+        """Delta of the shuffled guarantee and of discovery: at most a hundredth of 1 / clients."""
         return min(1e-8, 0.01 / self.clients)
 
 
@@ -62,10 +62,10 @@ class Prompt:
     """One prompt.
 
     Attributes:
-        text: the text, which fits in one line of a narrow terminal.
-        option: the option that answers it on the command line.
-        read: turns a text and the earlier answers into the value; UsageError says why the text is invalid.
-        default: returns the default, from the earlier answers; None: the prompt has no default.
+        text: the text of the prompt, which fits in one line of a narrow terminal.
+        option: the option that answers the prompt on the command line.
+        read: turns the text of an answer and the earlier values into a value; UsageError says why a text is invalid.
+        default: returns the default answer, given the earlier values; None: the prompt has no default.
     """
 
     text: str
@@ -75,7 +75,7 @@ class Prompt:
 
 
 def prompts(directory: Path, minimum_batch: int) -> dict[Name, Prompt]:
-    """Return the prompts in their order; the directory's name is the default of the id."""
+    """Return the prompts in the order in which they are asked; the directory's name is the default of the id."""
     return {
         "id": Prompt(
             "What is the campaign called, in files and commands?", "--id", _id, lambda _: _proposed(directory)
@@ -114,10 +114,10 @@ def prompts(directory: Path, minimum_batch: int) -> dict[Name, Prompt]:
 
 
 def answers(directory: Path, minimum_batch: int, given: Mapping[Name, str | None], *, asks: bool) -> Answers:
-    """Return the answers: from options first, else from a person if `asks`, else the defaults.
+    """Return the answers: an option's value if it is given, else if `asks` a person's answer, else the default.
 
     Raises:
-        UsageError: an answer is invalid, or a prompt without option and default cannot be asked.
+        UsageError: an answer is invalid; or a prompt has neither an option's value nor a default, and `asks` is false.
     """
     known: dict[Name, Any] = {}
     for name, one in prompts(directory, minimum_batch).items():
@@ -157,7 +157,7 @@ def _values(text: str, _: Mapping[Name, Any]) -> tuple[Path, Dictionary] | None:
     if not text.isprintable():
         raise UsageError(f"dictionary is {repeated(text)}, must be the path of a file, in printable characters")
     try:
-        # On a command line the shell expands ~; at a prompt we must.
+        # Expand ~ in a path that is typed at the prompt; on a command line, the shell has expanded it.
         path = Path(text).expanduser()
     except RuntimeError:
         path = Path(text)

@@ -1,4 +1,4 @@
-"""Write a deployment into a new directory, completely or not at all."""
+"""Write all files of a deployment into a new directory, or after an error none of them."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Place:
 
     @property
     def site(self) -> str:
-        """The address for a client on this machine."""
+        """The collector's address for a client on this machine."""
         return site_of(self.host, self.port)
 
     @property
     def is_near(self) -> bool:
-        """Whether only this machine reaches the address, so that clients accept plain http."""
+        """Whether only this machine reaches the collector's address, so that clients accept plain http."""
         try:
             Site(self.site)
         except UsageError:
@@ -65,7 +65,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Choice:
-    """How reports are made and released: the planned mechanism, and the fewest reports of a release."""
+    """The planned mechanism with its parameters, and the fewest reports in a release."""
 
     mechanism: str
     parameters: Parameters
@@ -76,7 +76,8 @@ def require_new(directory: Path) -> None:
     """Check that a directory can be made, or is empty.
 
     Raises:
-        UsageError: its name cannot stand in a unit, or it exists and is not empty, or its parent does not exist.
+        UsageError: the directory's name has characters that a unit cannot hold, or the directory exists and is not
+            empty, or its parent does not exist.
     """
     if not str(directory).isprintable():
         raise UsageError(f"directory is {str(directory)!r}, must have a name of printable characters")
@@ -89,16 +90,17 @@ def require_new(directory: Path) -> None:
 def write(place: Place, answers: Answers, choice: Choice, test_value: str) -> tuple[Campaign, Budget]:
     """Write all files of a deployment, publish its first epoch, and set the limit of its ledger.
 
-    The directory appears when all its files are written. After an exception, or a signal that can be caught, no file
-    is left; the next try removes the files of a killed process. Only the services' user can read the directory.
+    The directory gets its name only after all files are written. After an exception, or a signal that can be caught, no
+    file is left. If the process is killed, the next `hushcount init` for the directory removes the killed process'
+    files. Only the services' user can read the directory.
 
     Returns:
         The campaign, and the budget of its ledger.
 
     Raises:
-        UsageError: the directory cannot be written, or somebody else made it meanwhile.
+        UsageError: the directory cannot be written, or somebody else put files into it during the call.
     """
-    # The functions below create files that everybody may read; this mask keeps them private.
+    # The called functions create files that everybody may read; this mask makes the files private.
     mask = os.umask(_PRIVATE)
     try:
         with _whole(place.directory) as partial:
@@ -137,7 +139,7 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
         "app.py": app_text(place.site if place.is_near else f"https://{place.host}", test_value, answers.window),
         **{f"systemd/{name}": text for name, text in units(place.directory, place.user).items()},
     }
-    # systemd lets a service write to these directories only if they exist when it starts.
+    # systemd lets a service write to these directories only if they exist when the service starts.
     for name in ("systemd", "store", "journal"):
         (folder / name).mkdir()
     for name, text in texts.items():
@@ -149,7 +151,7 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
 
 @contextmanager
 def _whole(target: Path) -> Iterator[Path]:
-    """Yield a hidden directory beside the target; rename it to the target if the block ends without an exception."""
+    """Yield a hidden directory beside `target`; if the block ends without an exception, rename it to `target`."""
     try:
         _sweep(target)
         partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.init")
@@ -158,11 +160,11 @@ def _whole(target: Path) -> Iterator[Path]:
     except OSError as error:
         raise UsageError(f"cannot make {target} in {target.parent}: {error.strerror}") from None
     try:
-        # `_sweep` leaves locked directories alone.
+        # Lock the directory, because `_sweep` of another process removes every directory that is not locked.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield partial
         try:
-            # Fails without a change if the target has got files meanwhile.
+            # The rename fails, and changes nothing, if somebody has put files into the target.
             os.rename(partial, target)
         except OSError as error:
             raise UsageError(f"cannot make {target}: {error.strerror}; nothing was written") from None
@@ -172,7 +174,7 @@ def _whole(target: Path) -> Iterator[Path]:
 
 
 def _sweep(target: Path) -> None:
-    """Remove hidden directories that killed processes left for the same target: they hold unused keys."""
+    """Remove the hidden directories of killed processes for the same target, because they hold unused keys."""
     for left in target.parent.glob(f".{glob.escape(target.name)}.*.init"):
         with suppress(OSError):
             descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY)
