@@ -1,7 +1,4 @@
-"""The changes of shares between two sides, and the changes that would have been significant.
-
-`hushcount ask`, the page and the alerts use these changes.
-"""
+"""The changes between two sides that `hushcount ask`, page and alerts show, and changes that would be significant."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from hushcount.questions.counted import Counted, Group
 from hushcount.questions.power import least_of, level_of, power_of
 
 CONFIDENCE = 0.95
-"""Confidence of each interval; of all significant changes, at most a share of 1 - CONFIDENCE is expected to be false."""
+"""Confidence of each interval; of the significant changes, at most a share of 1 - CONFIDENCE is expected to be false."""
 RATIO = 1.2
 """The ratio of a rise by 20 %: each row of an answer has the probability that such a change would be significant."""
 _TYPES: dict[Any, pa.DataType] = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}

@@ -1,4 +1,4 @@
-"""Choose the items of a question by name, glob, prefix, file or declared group, or take each node of a tree of paths."""
+"""Choose the items of a question by name, glob, prefix, file or declared group, or choose each node of a path tree."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def of_results(results: Sequence[Counted]) -> Iterator[str]:
 
 
 def of_other(results: Sequence[Counted]) -> Iterator[str]:
-    """Say which share of each result's reports is in no row, because their values are not in the dictionary ("other")."""
+    """Say which share of each result's reports is in no row, because the dictionary lacks their values ("other")."""
     for one in results:
         if one.dictionary is None:
             yield "the domain is open: only items that the campaign follows have rows"
