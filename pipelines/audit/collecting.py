@@ -34,7 +34,7 @@ class Collecting:
 
 
 def collecting(view: View) -> Collecting:
-    """Return the state of a campaign's collection; of all collectors, only this machine's journal can be read."""
+    """Return the state of a campaign's collection; only the journal of this machine's collector can be read."""
     collector = view.deployment.collector
     window, held = view.calendar.window_at(view.now), None
     if collector is None:

@@ -199,7 +199,7 @@ def _handed(done: Hopped, hop: HopName, party: Party) -> int:
 
 
 def _of_statements(view: View) -> Iterator[str]:
-    """Yield a sentence for each output whose summary, when a hop here read it, was not the one that its party stated.
+    """Yield a sentence for each output whose summary, as a hop here read it, differs from the one its party stated.
 
     `reconcile` compares the numbers in statements with the numbers of other hops.
     """

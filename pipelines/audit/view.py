@@ -101,7 +101,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class StreamRow:
-    """The counts of one job for one stream of a batch; `rejected` by reason."""
+    """The counts of one job for one stream of a batch; `rejected`: number of reports by reason."""
 
     batch: str
     hop: str

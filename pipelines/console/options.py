@@ -138,7 +138,7 @@ def parse_settings(pairs: list[str] | None) -> tuple[dict[str, Value], Objective
     """Return the parameters and the objective that --set options give.
 
     Raises:
-        UsageError: an option is not name=value, or the objective cannot be planned for.
+        UsageError: an option is not name=value, or the objective or the target_share is invalid.
     """
     settings: dict[str, Value] = {}
     for pair in pairs or ():

@@ -1,4 +1,4 @@
-"""Check that matplotlib, which only the option that draws needs, is installed: it is an optional dependency."""
+"""Check that matplotlib is installed, an optional dependency that only the option that draws a picture needs."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def signer_of(
 def with_evaluator(
     deployment: Deployment, epochs: Epochs, part: NextEpochPart, keys: PublicFile, now: datetime
 ) -> tuple[PublicFile, int]:
-    """Return the next epoch's keys, if oblivious with a fresh evaluator key, and how many evaluator keys come after it.
+    """Return the next epoch's keys (in an oblivious campaign with a fresh evaluator key), and the number of later ones.
 
     Raises:
         UsageError: the deployment file names no evaluator keys, or every key already serves a campaign file of the
@@ -188,7 +188,7 @@ def follow(
     signer = signer_of(deployment, path, campaign, part, now)
     with publishing(epochs.directory), _made(campaign, keys, wanted, part, share, signer) as (following, made):
         if not _are(epochs, tracked):
-            # Somebody else published an epoch, so leave the epoch after it to the next run.
+            # Somebody else published an epoch, so the next run plans the epoch that follows.
             return None
         names = (campaign.fingerprint.hex(), following.fingerprint.hex())
         write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
@@ -287,7 +287,7 @@ def _window(batch: str) -> str:
 
 
 def _target_share(counts: list[float], rank: int | None, reports: int) -> float | None:
-    """Return the share of the item of a rank, rounded to a power of two, so that noise seldom causes a new epoch."""
+    """Return the share of the item with rank `rank`, as a power of two, so that noise seldom causes a new epoch."""
     if rank is None or not counts or not reports:
         return None
     # Divide by the number of reports, not by the sum of all counts, which is mostly noise of many rare items.

@@ -46,7 +46,7 @@ def _item(value: str) -> str:
 
 
 class TrackedItem(Part):
-    """One item; it was found or detected in the windows `first_seen` and `last_seen`, named by their start."""
+    """One item. `first_seen`, `last_seen`: start of the first and last window in which the item was found or detected."""
 
     item: Annotated[str, AfterValidator(_item)]
     source: Literal["given", "discovered"]

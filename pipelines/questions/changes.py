@@ -14,7 +14,7 @@ from hushcount.questions.counted import Counted, Group
 from hushcount.questions.power import least_of, level_of, power_of
 
 CONFIDENCE = 0.95
-"""Confidence of each interval; of the significant changes, at most a share of 1 - CONFIDENCE is expected to be false."""
+"""Confidence of each interval; of the significant changes, at most a share 1 - CONFIDENCE is expected to be false."""
 RATIO = 1.2
 """The ratio of a rise by 20 %: each row of an answer has the probability that such a change would be significant."""
 _TYPES: dict[Any, pa.DataType] = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}

@@ -95,7 +95,7 @@ def read_groups(sources: Sequence[Source], chosen: Chosen, *, together: bool) ->
 
 
 def common_items(sources: Sequence[Source]) -> tuple[str, ...] | None:
-    """Return the items that all dictionaries of the results have, in the newest one's order; None: an open domain."""
+    """Return the items that all dictionaries of the results have, ordered as in the newest; None: an open domain."""
     dictionaries = {id(one.dictionary): one.dictionary for source in sources for one in source.counted}
     newest = sources[-1].dictionary
     if newest is None or None in dictionaries.values():
