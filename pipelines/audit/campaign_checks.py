@@ -69,7 +69,7 @@ def keys(view: View) -> Iterator[Finding]:
         for party in view.deployment.file.parties:
             if (opens := _ROLES.get(party)) is None or not listed[opens]:
                 continue
-            # Not at the top, because a machine that runs only the shuffler lacks this package.
+            # Not at the top, because a machine that runs only the shuffler lacks the package keys.
             from keys.directories import campaign_key
 
             name = f"private {party} key of {file}"
@@ -109,7 +109,7 @@ def publisher(view: View) -> Iterator[Finding]:
 
 
 def windows(view: View) -> Iterator[Finding]:
-    """Say when windows begin unless one begins at every midnight, and announce a change of their length or grace."""
+    """Say when windows begin unless a window begins at every midnight, and announce changes of length or grace."""
     if notes := notes_of(view):
         yield Finding(f"windows of {view.campaign}", "good", "; ".join(notes))
 
@@ -145,7 +145,7 @@ def waiting(view: View) -> Iterator[Finding]:
 
 
 def runs(view: View) -> Iterator[Finding]:
-    """Say whether a window is due that no run has closed."""
+    """Say whether there is a window that a run should have closed by now, but that no run has closed."""
     late = overdue(view)
     says = "every window that is due is closed" if late is None else late
     yield Finding(f"runs of {view.campaign}", "good" if late is None else "bad", says)

@@ -1,4 +1,4 @@
-"""The window that is open now: when a run closes the window, and which of its reports this collector holds."""
+"""The window that is open now: when a run closes the window, and which of its reports the collector here holds."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Collecting:
         closed_by: when a run closes the open window at the latest: the window's end plus the patience.
         held: the reports in the journals of this machine's collector, by window and stream; None: the journals cannot
             be read here.
-        why: the collector that wrote the journals; if `held` is None, why and where the journals can be read.
-        notes: sentences on when windows begin, unless one begins at every midnight, and on a change of their length or
-            grace.
+        why: the collector that wrote the journals; if `held` is None, why they cannot be read here, and where they can.
+        notes: sentences on when windows begin, unless a window begins at every midnight, and on an announced change of
+            windows.
     """
 
     window: Window
@@ -54,7 +54,7 @@ def collecting(view: View) -> Collecting:
 
 
 def notes_of(view: View) -> tuple[str, ...]:
-    """Return sentences on when windows begin (unless one begins at every midnight), and on a change of windows."""
+    """Return sentences on when windows begin, unless a window begins at every midnight, and on a change of windows."""
     calendar = view.calendar
     grid = tiling(calendar.at(view.now).length, calendar.window_at(view.now))
     return tuple(filter(None, [grid, announced(view.fold, view.now)]))

@@ -40,7 +40,7 @@ _SAYS: dict[Party, tuple[str, ...]] = {
     "aux-server": ("stated", "receipts"),
     "analyzer": ("receipts",),
 }
-"""The folders of the statements and receipts that each party leaves for the others."""
+"""The folders of the statements and receipts that each party writes for the other parties."""
 
 
 def sign_with(view: View) -> Iterator[Finding]:
@@ -54,10 +54,10 @@ def sign_with(view: View) -> Iterator[Finding]:
     if "aux-server" in parties and any(campaign.discovery is not None for campaign in files):
         signers.append("aux_signer")
     if signers and (directory := view.deployment.sign_with) is not None:
-        # Not at the top, because a party without keys lacks this package.
+        # Not at the top, because a party without keys lacks the package keys.
         from keys.directories import active_key
 
-        # Open each key as its party will do, because public.json may list a key whose file is gone.
+        # Open each key as its party does before it signs, because public.json may list a key whose file is missing.
         ids = ", ".join(f"{active_key(directory, role).read_signing().id} of the {role}" for role in signers)
         yield Finding("sign_with", "good", f"key {ids} signs")
 
@@ -111,7 +111,7 @@ def authentication(view: View) -> Iterator[Finding]:
 
 
 def told_apart(name: str, way: Authentication) -> Finding:
-    """Say whether the cap limits each client: it does only if collectors can tell clients apart."""
+    """Say whether the cap limits each client; if collectors cannot tell clients apart, the cap limits no client."""
     if tells_clients_apart(way):
         return Finding(name, "good", way)
     says = f"authentication {way} tells no client apart: the cap limits no client, and results protect one report only"

@@ -14,7 +14,7 @@ from pipelines.handover.hops import outputs
 from pipelines.handover.paths import Batch
 
 _SLACK = timedelta(days=7)
-"""A key that still exists after its due time is a warning for so long, and after that it is a bad finding."""
+"""If a key still exists after the time to destroy it, the finding is a warning for this long, and then bad."""
 
 
 def lacks_evaluator(view: View) -> str | None:

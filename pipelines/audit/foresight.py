@@ -23,7 +23,7 @@ from pipelines.ledger.runs import living
 from pipelines.outputs.account import Hop
 
 _ENOUGH = 30
-"""A budget should be enough for so many windows to come, or for the windows until it renews if they are fewer."""
+"""A budget should be enough for this number of windows, or if fewer windows begin before it renews, for these."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def budget(view: View) -> Iterator[Finding]:
 
 
 def room_of(view: View) -> Room | None:
-    """Return the number of windows that a campaign's budget allows; None: there is no limit, or no charge here."""
+    """Return the number of windows that a campaign's budget allows; None: no limit is set, or nothing is charged."""
     ledger, campaign = view.deployment.ledger, view.epochs.newest[1]
     if ledger is None:
         return None

@@ -1,4 +1,4 @@
-"""List segments that no manifest names, because their collector lost its disk or their manifest was lost.
+"""List segments that no manifest names, because a collector lost its disk, or a manifest was lost.
 
 An acknowledged report counts only if a manifest names its segment. `relist` checks each segment without a manifest (an
 orphan) and writes a new manifest for it; after that, runs treat the orphan like any late segment. A segment's name says
@@ -41,8 +41,8 @@ class Relisted:
     """The result of listing orphans again.
 
     Attributes:
-        segments: the number of reports of each segment that a manifest now names, by its path in the folder of
-            segments.
+        segments: the number of reports of each segment that a manifest now names, by the segment's path in the folder
+            of segments.
         unsaid: paths of segments whose names do not say how clients were told apart, so that these clients count as
             not told apart.
         problems: a sentence for each segment that cannot be listed, and for each fault of the clock or a manifest.

@@ -103,7 +103,7 @@ def _beside(view: View, party: Party, past: bool) -> Beside:
         }
         for hop, folder in marks.items()
     }
-    # If the log is an older copy, it lacks entries on windows that it has not closed, or not shuffled.
+    # If the log is an older copy, the missing entries are on windows that in this copy are not closed or not shuffled.
     first = oldest_open(view.fold, view.deployment.windows)
     said = {kind: names_from(view.deployment, kind, party, view.campaign, first) for kind in FOLDERS}
     return Beside(outputs, said, followed_by(view.deployment, log))

@@ -61,7 +61,7 @@ class Line:
 
 
 def lines_of(view: View, states: Mapping[Stream, Mapping[str, int]]) -> list[Line]:
-    """Return a campaign's lines: for each stream one of the parties here, and one of each party elsewhere.
+    """Return a campaign's lines: for each stream a line of the parties here, and a line of each party elsewhere.
 
     Args:
         states: number of stored reports by the state of their segment.

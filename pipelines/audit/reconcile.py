@@ -225,7 +225,7 @@ def _segment_differences(view: View) -> Iterator[str]:
     """Yield a sentence for every segment that differs from its manifest, is in no manifest, or was put aside.
 
     A segment that was put aside can be restored until its grace period ends. After its grace period the segment's
-    reports are lost, and no sentence, only the account's column of lost reports, shows them.
+    reports are lost, no sentence mentions them, and they appear only in their column of the account.
     """
     root, fold = view.deployment.folder("segments"), view.fold
     sizes = {str(segment): size for segment, size in view.stored.items()}

@@ -73,7 +73,7 @@ def heard(deployment: Deployment, campaign: str) -> Heard:
 
 
 LAST = 7
-"""The number of windows, the latest, whose usual volume checks compute, and in which checks look at every file."""
+"""The number of latest windows from which checks compute the usual volume, and in which checks look at every file."""
 Verdict = Literal["good", "warning", "bad"]
 
 
@@ -95,7 +95,7 @@ class Finding:
 
     @property
     def says(self) -> str:
-        """The sentence, with the cure if one is needed."""
+        """The sentence, followed by the cure if the verdict is not good."""
         return f"{self.sentence}: {self.cure}" if self.cure and self.verdict != "good" else self.sentence
 
 
@@ -122,7 +122,8 @@ class View:
         faults: the fault of each campaign that cannot be read, by name of the campaign.
         one: the campaign that is looked at; None: the deployment as a whole.
         logs: the logs as far as this process has read them; None: this process has read no log yet.
-        listed: the files of segments, listed after the logs were read; None: they are listed when a check needs them.
+        listed: the files of segments, listed after the logs were read; None: each campaign's files are listed when a
+            check needs them.
         recent: whether `listed` lacks windows that are finished.
     """
 
@@ -149,7 +150,7 @@ class View:
         return [replace(self, one=epochs) for epochs in self.campaigns]
 
     def readable(self) -> View:
-        """Return a view without the campaigns that have an unreadable log; the faults of the view name them."""
+        """Return a view without the campaigns that have an unreadable log; the view's faults name these campaigns."""
         unread = {}
         for one in self.each():
             try:
@@ -188,7 +189,7 @@ class View:
         return Logs(self.deployment) if self.logs is None else self.logs
 
     def log_of(self, party: Party) -> Log:
-        """Return a party's log of the campaign, as far as it was read; reading more of it does not change `fold`."""
+        """Return a party's log of the campaign, as far as it was read; to read more entries does not change `fold`."""
         return self._logs.of(party, self.campaign)
 
     @cached_property

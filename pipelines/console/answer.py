@@ -1,4 +1,4 @@
-"""The answer of a command: print it for people or as JSON, and end with its exit status."""
+"""The answer of a command: print the answer for people or as JSON, and end the process with its exit status."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from typer.main import get_command
 from pipelines.console.loading import loading
 
 _WIDTH = 74
-"""Width of an example's line: with two columns of the parser before it and a backslash after it, it fits into 80."""
+"""Width of an example's line, so that with two columns before the line and a backslash after it, 80 columns suffice."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Options that several commands share, the limits of these options, and functions that read their texts."""
+"""Options that several commands share, the limits of these options, and functions that read the values of options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts, answered by a person or by the lines of a pipe; they go to standard error, the command's answer does not."""
+"""Prompts for a person, or for the lines of a pipe, on standard error, because standard output is for results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def is_person() -> bool:
 def prompt(text: str, option: str, check: Callable[[str], None], default: str | None = None) -> str:
     """Return the answer to a prompt.
 
-    After an invalid answer a person may type another answer, three in all; an invalid line of a pipe is an error.
+    After an invalid answer a person may type another answer, up to three answers in all. An invalid line of a pipe is
+    an error.
 
     Args:
         text: the text of the prompt, one line.

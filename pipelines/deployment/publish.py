@@ -158,7 +158,7 @@ def _published(
 
 
 def _require_fresh_key(deployment: Deployment, campaign: Campaign) -> None:
-    """Refuse an evaluator's key of another campaign file: each file needs its own, so that a key can be destroyed."""
+    """Refuse an evaluator's key that another campaign file names: a key can be destroyed only if one file needs it."""
     (key,) = campaign.keys.evaluator
     for one in oblivious_campaigns(deployment.campaigns):
         (theirs,) = one.keys.evaluator
@@ -171,7 +171,7 @@ def _require_fresh_key(deployment: Deployment, campaign: Campaign) -> None:
 
 
 def _require_length(deployment: Deployment, campaign: Campaign, start: datetime, last: EpochPart) -> None:
-    """Refuse to end an epoch before its least length: clients with a memory spend epsilon anew in each epoch."""
+    """Refuse to end an epoch before its least length, because clients with a memory spend epsilon in each epoch."""
     part = deployment.file.next_epoch.get(campaign.id)
     if part is not None and start < last.begins + part.least_length:
         raise UsageError(

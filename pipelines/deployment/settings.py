@@ -181,7 +181,7 @@ class DeploymentFile(Part):
                 f"collectors names {', '.join(self.collectors)}, must name {own} too, the collector that runs here: "
                 "otherwise windows close before this collector has stored its reports"
             )
-        # Two copies of one report may be in windows that are so far apart: each copy may come a grace period late.
+        # Windows with copies of one report may be this far apart, because each copy may come a grace period late.
         shortest = 2 * self.windows.grace + self.windows.length
         for name in RetentionPart.model_fields:
             kept = getattr(self.retention, name)
@@ -231,8 +231,8 @@ class Deployment:
         file = validated(DeploymentFile, read_mapping(path, "deployment file"), f"deployment file {path}")
         base = path.absolute().parent
         if file.engine.options or any(map(storage.is_remote, (file.store, *file.paths.values()))):
-            # Not at the top, because Beam takes a second to import. Beam's options are set for commands that only read
-            # a remote store, too.
+            # Not at the top, because Beam takes a second to import. Commands that only read a store need Beam's options
+            # too.
             from pipelines.files.beam_options import reach_with
 
             reach_with(file.engine.options)

@@ -105,7 +105,7 @@ def signer_of(
 def with_evaluator(
     deployment: Deployment, epochs: Epochs, part: NextEpochPart, keys: PublicFile, now: datetime
 ) -> tuple[PublicFile, int]:
-    """Return the next epoch's keys (in an oblivious campaign with a fresh evaluator key), and the number of later ones.
+    """Return the next epoch's keys (if oblivious, with a fresh evaluator key), and how many evaluator keys are left.
 
     Raises:
         UsageError: the deployment file names no evaluator keys, or every key already serves a campaign file of the
@@ -360,7 +360,7 @@ def _same_keys(campaign: Campaign, keys: PublicFile) -> bool:
 
 
 def _keys(deployment: Deployment, campaign: Campaign, now: datetime) -> PublicFile:
-    """Return the active keys in public.json here, and for a party that is not in it the campaign's keys."""
+    """Return the active keys in public.json here; for a party that public.json lacks, return the campaign's keys."""
     listed = PublicFile()
     directory = Path(deployment.keys)
     if (directory / PUBLIC_FILE).exists():

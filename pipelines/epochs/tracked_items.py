@@ -46,7 +46,7 @@ def _item(value: str) -> str:
 
 
 class TrackedItem(Part):
-    """One item. `first_seen`, `last_seen`: start of the first and last window in which the item was found or detected."""
+    """One item. `first_seen`, `last_seen`: start of the first and last window in which it was found or detected."""
 
     item: Annotated[str, AfterValidator(_item)]
     source: Literal["given", "discovered"]
@@ -99,7 +99,7 @@ class TrackedItems(Part):
         return self.model_copy(update={"items": items})
 
     def kept(self, windows: tuple[str, ...], unseen: int) -> tuple[str, ...]:
-        """Return the items that stay: the operator's items, and discovered items that were seen in the last windows.
+        """Return the items that have not aged out: the operator's, and discovered items seen in the last windows.
 
         Args:
             windows: the windows with results that could show an item, oldest first.
@@ -110,7 +110,7 @@ class TrackedItems(Part):
 
 
 def read_tracked(path: Path, given: tuple[str, ...]) -> TrackedItems:
-    """Read the items of a campaign; without a file, take `given`, the items of its dictionary. FormatError: damaged."""
+    """Read a campaign's items; if no file exists, take `given`, the dictionary's items. FormatError: a damaged file."""
     if not path.exists():
         return TrackedItems(items=tuple(TrackedItem(item=item, source="given") for item in given))
     return parse_model(TrackedItems, read_file(path, "tracked items", TABLE_BYTES), str(path))
@@ -212,7 +212,7 @@ class Decisions(Part):
 
 
 def read_decisions(folder: Path) -> Decisions:
-    """Read the decisions on a campaign's discovered values; none without a file. FormatError: it is damaged."""
+    """Read the decisions on a campaign's discovered values; no file: no decisions. FormatError: a damaged file."""
     path = folder / REVIEW_FILE
     if not path.exists():
         return Decisions()
@@ -267,7 +267,7 @@ def id_of(item: str) -> str:
 
 
 def shown(item: str) -> str:
-    """Return a value for a terminal: characters without a printed form, and those that reverse text, become codes."""
+    """Return a value for a terminal; characters that have no printed form, or that reverse text, become codes."""
     return "".join(letter if letter.isprintable() and letter != "\\" else _code(letter) for letter in item)
 
 

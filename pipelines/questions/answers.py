@@ -98,7 +98,7 @@ def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, .
 
 
 def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str | None) -> Answer:
-    """Return the changes between two sides as an answer, in the order of the chosen groups, or else by evidence."""
+    """Return the changes between two sides as an answer, ordered as the user chose groups, or else by evidence."""
     groups, left_out = groups_of(sides.sources, chosen)
     found = changed(sides.before.counted, sides.after.counted, groups)
     found = found if chosen.names else tuple(by_chance(found))

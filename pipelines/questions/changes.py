@@ -89,5 +89,5 @@ def changed(before: Sequence[Counted], after: Sequence[Counted], groups: Sequenc
 
 
 def by_chance(found: Sequence[Change]) -> list[Change]:
-    """Return changes in the order of their evidence: significant changes first, and among them by p-value."""
+    """Return changes in the order of their evidence: first the significant changes, then the others, by p-value."""
     return sorted(found, key=lambda one: (not one.significant, one.p_value, one.group))

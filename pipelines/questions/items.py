@@ -37,7 +37,7 @@ independent, and a mean over windows has no less error than one window.
 """
 
 COUNTED = schema_of(*SCHEMA.names, "source", "combined", "combined_error")
-"""Columns if a campaign reveals counts of discovered values.
+"""Columns of the table of items if the campaign reveals counts of discovered values.
 
 `source` is "estimate", or "discovery" for the noisy count of a value without an estimate. In an open domain a value can
 have an estimate and a noisy count: then the row has the estimate, and `combined` is the mean of estimate and noisy
@@ -135,7 +135,7 @@ def _with_found(
     levels: Levels,
     looks: int,
 ) -> list[dict[str, Any]]:
-    """Return a window's rows with discovery's counts: combined with an item's estimate, or as a row without one."""
+    """Return a window's rows with the counts that discovery released, combined with estimates or in separate rows."""
     if rows and place.campaign.dictionary is None:
         if not was_combined(storage.join(place.directory, FOUND)):
             return rows
@@ -169,7 +169,7 @@ def _with_found(
 
 
 def _estimated(counted: Counted, wanted: list[str], levels: Levels, looks: int) -> list[dict[str, Any]]:
-    """Return the rows of those wanted items that a result counted; a tally without a sketch lacks some items."""
+    """Return the rows of the items that a result counted; a tally without a sketch has only items of the analyze job."""
     lacking = set(counted.lacks(wanted))
     names = tuple(item for item in wanted if item not in lacking)
     if not names:

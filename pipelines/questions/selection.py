@@ -95,7 +95,7 @@ def read_groups(sources: Sequence[Source], chosen: Chosen, *, together: bool) ->
 
 
 def common_items(sources: Sequence[Source]) -> tuple[str, ...] | None:
-    """Return the items that all dictionaries of the results have, ordered as in the newest; None: an open domain."""
+    """Return the items that every result's dictionary has, in the newest dictionary's order; None in an open domain."""
     dictionaries = {id(one.dictionary): one.dictionary for source in sources for one in source.counted}
     newest = sources[-1].dictionary
     if newest is None or None in dictionaries.values():
@@ -133,10 +133,10 @@ def declared_groups(source: Source) -> tuple[Group, ...]:
 
 
 def counted_in_all(groups: Sequence[Group], results: Sequence[Counted]) -> tuple[tuple[Group, ...], dict[str, int]]:
-    """Return the groups without the items that a result did not count, and how many items a group lost, by its name.
+    """Return the groups without the items that some result did not count, and the number of lost items by group name.
 
     Raises:
-        UsageError: of a group, no item was counted in all results.
+        UsageError: a group has no item that all results counted.
     """
     lacking = {item for one in results for group in groups for item in one.lacks(group.items)}
     kept, lost = [], {}
@@ -178,7 +178,7 @@ def _groups(source: Source, chosen: Chosen, listed: Sequence[str] | None, togeth
 
 
 def _choice(**given: str) -> Choice:
-    """Return the choice that an option makes; UsageError: it would be invalid as a group in a deployment file."""
+    """Return the choice that an option makes; UsageError: the choice is invalid, as it is in a deployment file."""
     from pydantic import ValidationError
 
     from hushcount.formats.models import explain

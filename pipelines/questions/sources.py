@@ -90,7 +90,7 @@ class Source:
 
     @cached_property
     def followed(self) -> tuple[str, ...]:
-        """The items that the campaign follows; for folders, the items of the dictionary or else of the estimates."""
+        """The items that the campaign follows; for folders, listed or else estimated items; empty if none is known."""
         if self.tracked is not None:
             return tuple(one.item for one in self.tracked.items)
         if self.dictionary is not None:

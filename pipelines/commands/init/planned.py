@@ -103,6 +103,6 @@ def discovery_guarantee(campaign: Campaign) -> dict[str, Any] | None:
 
 
 def _upward(value: float) -> float:
-    """Round a value up to three digits, so that the result is at least the exact sum of which `value` is a float."""
+    """Round a value up to three digits; the result is not below the exact sum that `value` is rounded from."""
     scale = 10.0 ** (2 - math.floor(math.log10(value)))
     return float(f"{math.ceil(value * (1.0 + 1e-9) * scale) / scale:.6g}")
