@@ -69,7 +69,7 @@ def keys(view: View) -> Iterator[Finding]:
         for party in view.deployment.file.parties:
             if (opens := _ROLES.get(party)) is None or not listed[opens]:
                 continue
-            # Not at the top, because a machine that runs only the shuffler lacks the package keys.
+            # Imported only here, because a machine that runs only the shuffler lacks the package keys.
             from keys.directories import campaign_key
 
             name = f"private {party} key of {file}"

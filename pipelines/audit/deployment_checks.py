@@ -54,7 +54,7 @@ def sign_with(view: View) -> Iterator[Finding]:
     if "aux-server" in parties and any(campaign.discovery is not None for campaign in files):
         signers.append("aux_signer")
     if signers and (directory := view.deployment.sign_with) is not None:
-        # Not at the top, because a party without keys lacks the package keys.
+        # Imported only here, because a party without keys lacks the package keys.
         from keys.directories import active_key
 
         # Open each key as its party does before it signs, because public.json may list a key whose file is missing.

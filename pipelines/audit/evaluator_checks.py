@@ -36,7 +36,7 @@ def evaluator(view: View) -> Iterator[Finding]:
     campaign = next((one for part, one in _files(view.epochs) if part == current), None)
     if "analyzer" not in view.deployment.file.parties or campaign is None or not campaign.is_oblivious:
         return
-    # Not at the top: this module sends HTTP requests and reads keys, and other parties may lack the packages it needs.
+    # Imported only here: evaluator_address sends HTTP requests and reads keys, for which parties may lack the packages.
     from pipelines.handover.evaluator_address import evaluator_here, namer
 
     if (found := namer(campaign, evaluator_here(view.deployment))) is not None:

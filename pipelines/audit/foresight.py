@@ -46,7 +46,7 @@ def next_epoch(view: View) -> Iterator[Finding]:
         return
     name = f"next epoch of {view.campaign}"
     try:
-        # Not at the top: the module next_epoch needs packages that a party that only runs jobs may lack.
+        # Imported only here: the module next_epoch needs packages that a party that only runs jobs may lack.
         from pipelines.epochs.next_epoch import rehearse
     except ModuleNotFoundError as error:
         yield Finding(name, "bad", f"package {error.name} is not here: set next_epoch where the analyzer runs")
@@ -156,7 +156,7 @@ def year(view: View) -> Iterator[Finding]:
     part = view.deployment.file.next_epoch.get(view.campaign)
     if part is None:
         return
-    # Not at the top, because a party that only runs jobs may lack the packages that tracked_items imports.
+    # Imported only here, because a party that only runs jobs may lack the packages that tracked_items imports.
     from pipelines.epochs.tracked_items import waiting
 
     most = most_epochs_a_year(part.least_length)

@@ -141,7 +141,7 @@ def _table(path: str, read: bool) -> Iterator[str]:
 
 
 def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
-    """Return a party's public keys; retired keys too, because old signatures stay valid; empty: nothing is signed."""
+    """Return a party's public keys, also retired keys, because old signatures stay valid; empty: nothing is signed."""
     source = (deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys) or deployment.sign_with
     if not isinstance(source, Path):
         return ()

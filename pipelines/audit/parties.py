@@ -166,7 +166,7 @@ def _is_unread(view: View, row: StreamRow, reader: HopName) -> bool:
 
 
 def party_differences(view: View) -> Iterator[str]:
-    """Yield a sentence for each number of a party elsewhere that differs from the log, and for each late hand-over."""
+    """Yield a sentence for each statement or receipt that differs from the log, and for each late or lost hand-over."""
     yield from view.heard.problems
     yield from _of_receipts(view)
     yield from _of_statements(view)
@@ -229,7 +229,7 @@ def _unreceived(view: View) -> Iterator[str]:
 
 
 def given_up(view: View) -> Iterator[str]:
-    """Yield a sentence on the reports that were given up because a lost log said whether they were counted."""
+    """Yield a sentence on the reports that were given up, because only a lost log said whether they were counted."""
     lost = [one for one in view.fold.dropped.values() if one.state == "given_up"]
     if lost:
         windows = sorted({one.window for one in lost})

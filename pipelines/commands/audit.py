@@ -43,7 +43,7 @@ def audit_campaign(
     Example: hushcount campaign audit --campaign settings https://a.example.com https://b.example.com log-at-home.json
     """
     if campaign is None:
-        # Not at the top, because an auditor who gives --campaign needs no deployment.
+        # Imported only here, because an auditor who gives --campaign needs no deployment.
         from pipelines.deployment.campaigns import require_campaign
         from pipelines.deployment.settings import Deployment
 

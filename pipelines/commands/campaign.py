@@ -186,7 +186,7 @@ def _over(before: ShufflePart | DiscoveryPart | None, **given: object) -> dict[s
 
 def _used(config: Path | None, before: Campaign | None) -> set[str]:
     """Return the ids of the evaluator's keys of the previous epoch, and of all campaigns of a deployment."""
-    # Not at the top, because no other command of this module needs a deployment.
+    # Imported only here, because no other command of this module needs a deployment.
     from pipelines.deployment.campaigns import used_keys
     from pipelines.deployment.settings import Deployment
 

@@ -108,7 +108,7 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
     encoded, shuffled = str(directory / "encoded"), str(directory / "shuffled")
     values = list(read_items(source / scene.values))
     with tempfile.TemporaryDirectory(prefix="hushcount-demo-") as scratch:
-        # Make each value the value of another client.
+        # Each value belongs to a different client.
         named = Path(scratch) / "values.txt"
         named.write_text("".join(f"{client}\t{value}\n" for client, value in enumerate(values)), encoding="utf-8")
         job = plan_encode(path, named, encoded, clients=True, evaluator=evaluator)

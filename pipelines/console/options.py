@@ -122,7 +122,7 @@ def engine(context: Context, runner: str) -> Engine:
     Raises:
         UsageError: an option is not one of Beam's.
     """
-    # Not at the top, because Beam takes a second to import.
+    # Imported only here, because Beam takes a second to import.
     from pipelines.engine.runner import Engine
     from pipelines.files.beam_options import unknown_options
 

@@ -231,8 +231,8 @@ class Deployment:
         file = validated(DeploymentFile, read_mapping(path, "deployment file"), f"deployment file {path}")
         base = path.absolute().parent
         if file.engine.options or any(map(storage.is_remote, (file.store, *file.paths.values()))):
-            # Not at the top, because Beam takes a second to import. Commands that only read a store need Beam's options
-            # too.
+            # Imported only here, because Beam takes a second to import. Commands that only read a store need Beam's
+            # options too.
             from pipelines.files.beam_options import reach_with
 
             reach_with(file.engine.options)

@@ -222,7 +222,7 @@ def _are(epochs: Epochs, tracked: TrackedItems) -> bool:
 
 
 def _listed_before(epochs: Epochs, known: tuple[str, ...]) -> set[str]:
-    """Return the items that each dictionary from the last known epoch to the epoch before the newest has.
+    """Return the items that are in every dictionary from the last known epoch to the epoch before the newest.
 
     The set is empty if no epoch has one of the `known` fingerprints, because somebody replaced the collection.
     """

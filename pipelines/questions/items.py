@@ -169,7 +169,7 @@ def _with_found(
 
 
 def _estimated(counted: Counted, wanted: list[str], levels: Levels, looks: int) -> list[dict[str, Any]]:
-    """Return the rows of the items that a result counted; a tally without a sketch has only items of the analyze job."""
+    """Return the rows of the items that a result counted; a tally without a sketch has only the items of its job."""
     lacking = set(counted.lacks(wanted))
     names = tuple(item for item in wanted if item not in lacking)
     if not names:

@@ -73,7 +73,7 @@ def init(
 
     Example: hushcount init usage --dictionary settings.txt --clients 20000 --epsilon 2 --window 1d
     """
-    # Not at the top, because these imports are slow, and --help must be fast.
+    # Imported only here, because these imports are slow, and --help must be fast.
     from pipelines.commands.init import planned, wizard
     from pipelines.commands.init.units import service_user
     from pipelines.commands.init.write import Choice, Place, require_new, write
