@@ -1,8 +1,10 @@
-"""Say in one line why a job failed. The line holds no value of a report, though a worker's exception may quote one.
+"""Say in one line why a job failed.
 
-For a foreign exception the line has only its type, the step and the place in the code. Engines with separate workers
-pass on the text that Python prints for an exception. Only the text before the first exception's message is certain to
-come from Python: the message and all that follows may come from a report, even if they look like a stack.
+The line never quotes a value from a report, although the text of a worker's exception may quote such a value. For an
+exception that is not one of our own classes, the line has only the exception's type, the step and the place in the
+code. Engines with separate workers pass on the text that Python prints for an exception. Only the part of this text
+before the first exception's message is certain to come from Python. The message and all text after the message may come
+from a report, even if that text looks like a stack.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from hushcount.errors import HushcountError
 from pipelines.engine.job_server import REMEDIES
 from pipelines.engine.worker_processes import LOST
 
-# The embedded runner's message if a worker process ends while it sends.
+# The embedded runner's message if a worker process ends while the runner sends data to the worker.
 _CHANNEL_CLOSED = "Channel closed prematurely."
 _STEP = re.compile(r" \[while running '([^'\n]+)'\]")
 _STACK = "Traceback (most recent call last):\n"
@@ -41,7 +43,7 @@ def root(error: BaseException, steps: Collection[str] = ()) -> str:
         return _STEP.split(text)[0]
     parts = [type(error).__name__]
     if frames and _RUNNERS.search(frames[-1][0]):
-        # The text of an engine's exception repeats what its workers printed.
+        # The text of an engine's exception repeats what the engine's workers printed.
         head, stack, printed = text.partition(_STACK)
         if stack:
             return _of_text(printed, text, steps)
@@ -50,14 +52,15 @@ def root(error: BaseException, steps: Collection[str] = ()) -> str:
 
 
 def _system(text: str) -> str:
-    """Return the system's message for an error number in a text, as ": No space left on device" for "[Errno 28]"."""
+    """Return the system's message for an error number in `text`: for "[Errno 28]", ": No space left on device"."""
     named = _ERRNO.search(text)
     number = int(named[1]) if named else 0
     return f": {os.strerror(number)}" if number in errno.errorcode else ""
 
 
 def _of_text(printed: str, text: str, steps: Collection[str]) -> str:
-    """Return the type of the first exception in a printed stack, or its text if the exception is one of ours."""
+    """Return the type of the first exception in a printed stack, or the exception's text if its class is one of ours.
+    """
     frames: list[tuple[str, str]] = []
     for line in printed.splitlines():
         frame = _FRAME.match(line)
@@ -74,7 +77,7 @@ def _of_text(printed: str, text: str, steps: Collection[str]) -> str:
 
 
 def _ours() -> set[str]:
-    """Return the full names of our exceptions; their texts never quote a value."""
+    """Return the full names of our exception classes, whose texts never quote a value."""
     found, left = set(), [HushcountError]
     while left:
         kind = left.pop()
@@ -93,6 +96,6 @@ def _at(frames: list[tuple[str, str]]) -> str:
 
 
 def _step(text: str, steps: Collection[str]) -> str:
-    """Return the step that Beam names after the exception's text, if the graph has it."""
+    """Return " in step NAME", if Beam names a step after the exception's text and the graph has this step; else ""."""
     named = [name for name in _STEP.findall(text) if name in steps]
     return f" in step {named[-1]!r}" if named else ""

@@ -1,9 +1,9 @@
 """Group the blocks of each place: through files if all workers can reach them, else through the engine.
 
 Beam's embedded runner keeps several copies of grouped data in memory, and Flink sorts records in small buffers. If the
-output is a local directory, blocks go to files in the job's hidden directory, and only their extents go through the
-engine, so memory does not depend on the number of reports. If the output is in a store, the embedded runner uses files
-in a temporary directory, and any other engine gets the blocks themselves.
+output is a local directory, blocks are written to files in the job's hidden directory. Only the place of each block in
+these files goes through the engine, so the need of memory does not grow with the number of reports. If the output is in
+a store, the embedded runner uses files in a temporary directory, and any other engine groups the blocks themselves.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ def places(records: int, each: int, spill: str | None) -> int:
     """Return the number of places to spread records over, so that a place has at most `each` records on average.
 
     Args:
-        records: number of records; with very many, the limit of MOST_PLACES makes places larger.
-        each: the most records of a place, on average; fewer if blocks go through the engine.
+        records: number of records. If there are so many that MOST_PLACES limits the number of places, a place has more
+            than `each`.
+        each: the most records of a place, on average; at most THROUGH_ENGINE_RECORDS if blocks go through the engine.
         spill: as for `GroupThroughFiles`.
     """
     each = each if spill is not None else min(each, THROUGH_ENGINE_RECORDS)
@@ -44,16 +45,18 @@ def places(records: int, each: int, spill: str | None) -> int:
 
 
 Extent = tuple[str, int, int]
-"""A block in a file: path, first byte, length."""
+"""The position of a block in a file: path, first byte, length."""
 
 
 class GroupThroughFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """(place, block) in, (place, iterable of its blocks) out. The next step must read the iterable, and only once.
+    """(place, block) in, (place, iterable of the place's blocks) out.
 
-    If the input is a dict of such collections, the output is (place, dict of iterables), as from `beam.CoGroupByKey`.
+    The next step must read each iterable exactly once. If the input is a dict of collections of (place, block), the
+    output is (place, dict of iterables), as from `beam.CoGroupByKey`.
 
     Args:
-        spill: existing local directory for the blocks, which the caller removes later; None: through the engine.
+        spill: existing local directory for the blocks, which the caller removes later; None: the blocks go through the
+            engine.
     """
 
     def __init__(self, spill: str | None) -> None:
@@ -95,7 +98,8 @@ class Spill(beam.DoFn):
         self._stream.close()
 
     def teardown(self) -> None:
-        # Beam does not finish a failed bundle: its open file would keep its space on a full disk.
+        # Beam does not call `finish_bundle` for a failed bundle, and a file that stays open keeps its space on a full
+        # disk.
         stream: IO[bytes] | None = getattr(self, "_stream", None)
         if stream is not None:
             with suppress(OSError):
@@ -104,7 +108,7 @@ class Spill(beam.DoFn):
 
 @dataclass(frozen=True)
 class Spilled:
-    """The blocks of a place, read from their files during iteration."""
+    """The blocks of a place; each block is read from its file during iteration."""
 
     extents: tuple[Extent, ...]
 

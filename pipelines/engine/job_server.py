@@ -1,4 +1,4 @@
-"""Check, before a job goes to an engine outside this process, that the engine has what it needs."""
+"""Before a job is sent to an engine outside this process, check that Java, the jar or the job server is there."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ REMEDIES = {
     "Service failed to start up": "the job server ended right after its start: it needs Java 11 or newer and free "
     "ports; or give another job server with --flink_job_server_jar or --prism_location",
 }
-"""Cures, by the first words of Beam's error if a runner cannot send a job."""
+"""What a user can do if a runner cannot send a job, by the first words of Beam's error."""
 
 
 def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
     """Check the job server of a runner, or what the runner needs to start one.
 
     Returns:
-        Further Beam options: which Java starts the job server.
+        Further Beam options, which name the Java that starts the job server; empty: no Java is needed.
 
     Raises:
         UsageError: Java, the jar or Prism is missing, or no job server listens at the endpoint.
@@ -60,7 +60,7 @@ def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
 
 
 def remedy(reason: str) -> str:
-    """Return the cure for the reason of a failed job, as the end of a sentence; "" if none is known."""
+    """Return what a user can do about the reason of a failed job, as the end of a sentence; "" if nothing is known."""
     cures = [cure for begins, cure in REMEDIES.items() if reason.startswith(begins)]
     return f" ({cures[0]})" if cures else ""
 
@@ -98,7 +98,7 @@ def _require_flink(runner: str, options: PipelineOptions) -> tuple[str, ...]:
 
 
 def _require_java(runner: str, launcher: str) -> str:
-    """Return the path of Java, by the option, JAVA_HOME or PATH."""
+    """Return the path of Java, which the option, JAVA_HOME or PATH names."""
     home = os.environ.get("JAVA_HOME") if launcher == "java" else None
     found = shutil.which(launcher if home is None else os.path.join(home, "bin", "java"))
     if found is None:

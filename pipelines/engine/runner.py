@@ -1,4 +1,4 @@
-"""Run a job on an engine: Beam's embedded FnApiRunner unless another is named. Any Beam option is passed through."""
+"""Run a job on an engine: Beam's embedded FnApiRunner unless another is named. Any Beam option may be given."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 _KEPT_CHARACTERS = 800
 _WHOLLY = "failed and released nothing; the input is untouched"
 _FAILED = {"stream": "failed; hushcount run does the remaining work without it"}
-"""The state after the failure of a job that `hushcount run` can do without."""
-# A thread of grpc prints this if a job server never started.
+"""What a failed job's error says about the job's effect, for a job without which `hushcount run` can still work."""
+# If a job server never started, a thread of grpc fails with an exception that has this text.
 _CHANNEL_GONE = "Cannot monitor channel state"
 
 
@@ -45,7 +45,7 @@ class Engine:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # A pipeline gives Beam's file systems these options too, but jobs read files before they make one.
+        # A pipeline gives Beam's file systems these options too, but jobs read files before they make a pipeline.
         reach_with(self.options)
 
     @property
@@ -57,8 +57,9 @@ class Engine:
     def spill(self, directory: str) -> Iterator[str | None]:
         """Yield a temporary local directory for blocks between steps; None: blocks go through the engine.
 
-        If `directory` is local, the temporary directory is inside it, because it has room and all workers reach it. If
-        `directory` is in a store, only the embedded engine gets a directory: other workers may share no disk.
+        If `directory` is local, the temporary directory is inside `directory`, because its disk has space for the
+        output and all workers reach it. If `directory` is in a store, only the embedded engine gets a temporary
+        directory, because the workers of other engines may share no disk.
         """
         remote = storage.is_remote(directory)
         if remote and not self.embedded:
@@ -70,7 +71,7 @@ class Engine:
 
     @contextmanager
     def pipeline(self, job: str) -> Iterator[beam.Pipeline]:
-        """Yield a pipeline that runs when the block ends, and wait for it.
+        """Yield an empty pipeline; when the block ends, run the pipeline and wait until its job is finished.
 
         Raises:
             UsageError: the runner is unknown or lacks something that it needs, or Beam does not know an option.
@@ -87,10 +88,10 @@ class Engine:
 
 
 def _made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
-    """Return an empty pipeline of a runner that its user named `named`.
+    """Return an empty pipeline for the Beam runner `runner`; errors call it `named`, which is the user's name for it.
 
     Raises:
-        UsageError: the runner is unknown, or its options are missing or wrong; the message names all of them.
+        UsageError: the runner is unknown, or its options are missing or wrong; the message names all faults.
     """
     try:
         return beam.Pipeline(runner=runner, options=PipelineOptions(list(options)))
@@ -107,7 +108,8 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps:
     watch_workers()
     logger = logging.getLogger("apache_beam")
     level = logger.level
-    # Beam logs a failing bundle's whole stack; the sentence raised below is enough.
+    # Beam logs the whole stack of a failing bundle. Do not show this log, because the error raised below has a
+    # sentence.
     logger.setLevel(logging.CRITICAL)
     try:
         with _silent_readers(), silent_clients(), silent_workers():
@@ -124,7 +126,8 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps:
 
 @contextmanager
 def _silent_readers() -> Iterator[None]:
-    """Print no stack if a thread fails because the process that it reads from has ended: the job's error says so."""
+    """Print no stack if a thread fails because the process that it reads from has ended; the job's error reports this.
+    """
     before = threading.excepthook
 
     def tell(ended: threading.ExceptHookArgs) -> None:
@@ -139,7 +142,8 @@ def _silent_readers() -> Iterator[None]:
 
 
 def _finish(result: beam.runners.runner.PipelineResult) -> None:
-    """Wait for a job, and cancel it if the wait is interrupted: the job must not write after its user left."""
+    """Wait for a job, and cancel it if the wait is interrupted, because the job must not write after the command ended.
+    """
     try:
         state = result.wait_until_finish()
     except BaseException:

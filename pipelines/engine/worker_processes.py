@@ -1,6 +1,7 @@
-"""Watch the embedded runner's worker processes: if one ends early, the job fails, where Beam would wait for ever.
+"""Watch the embedded runner's worker processes.
 
-Workers do not print the exceptions of steps: the text of an exception may hold a report's value.
+If one ends early, the job fails; without this Beam would never stop waiting. Workers do not print the exceptions of
+steps, because the text of an exception may hold a report's value.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _SECONDS = 0.2
 @contextmanager
 def silent_workers() -> Iterator[None]:
     """Keep workers that are threads of this process from printing the exceptions of steps."""
-    # Beam prints them at any log level; a `print` in its module hides the built-in function.
+    # Beam prints these exceptions at any log level. A `print` in Beam's module replaces the built-in function there.
     vars(sdk_worker)["print"] = _silent
     try:
         yield
@@ -41,13 +42,14 @@ def watch_workers() -> None:
 
 
 class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]  # Beam is not typed
-    """A worker process. If it ends, requests that wait for its answer get an error."""
+    """A worker process. If the process ends, requests that wait for its answer get an error."""
 
     def start_worker(self) -> None:
         self._stopped = threading.Event()
         silent = self._worker_command_line + f" >{os.devnull} 2>&1".encode()
         self.worker = SubprocessSdkWorker(silent, self.control_address, self.provision_info, self.worker_id)
-        # If Beam fails to stop one worker, it leaves the others running; a daemon thread still lets the command end.
+        # If Beam fails to stop one worker, the other workers keep running. A daemon thread does not keep the command
+        # from ending then.
         self.worker_thread = threading.Thread(name="run_worker", target=self._run, daemon=True)
         self.worker_thread.start()
 
@@ -58,7 +60,7 @@ class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]  # Beam i
     def _run(self) -> None:
         with suppress(RuntimeError):
             self.worker.run()
-        # Other threads of the job send further requests until the job has failed.
+        # Repeat this, because other threads of the job send further requests until the job has failed.
         while not self._stopped.wait(_SECONDS):
             for name, future in list(self.control_conn._futures_by_id.items()):
                 if not future.is_done():

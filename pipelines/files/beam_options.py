@@ -1,4 +1,4 @@
-"""Check Beam's options, which are written as on its command line, and pass them to Beam's file systems."""
+"""Check Beam's options, in the form of Beam's command line, and pass them to Beam's file systems."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ def reach_with(options: Sequence[str]) -> None:
 
 @lru_cache(maxsize=4)
 def _parsed(options: tuple[str, ...]) -> PipelineOptions:
-    """Return the same object for equal options: the cache of stores' clients compares this object."""
+    """Return the same object for equal options, because the cache of stores' clients uses this object as its key."""
     return PipelineOptions(list(options))
 
 
 def unknown_options(options: Sequence[str]) -> list[str]:
-    """Return the options that Beam does not know: Beam would silently ignore a misspelt option."""
+    """Return the options that Beam does not know, because Beam would silently ignore a misspelt option."""
     if not options:
         return []
     _require_values(options)
     parsed = PipelineOptions(list(options))
-    # Beam warns of each unknown option.
+    # Beam logs a warning about each unknown option; the caller reports unknown options.
     logging.getLogger("apache_beam.options").setLevel(logging.ERROR)
     return sorted(set(parsed.get_all_options(retain_unknown_options=True)) - set(parsed.get_all_options()))
 
 
 def _require_values(options: Sequence[str]) -> None:
-    """Raise UsageError if the value of an option is not valid; it names the option and the fault."""
+    """Raise UsageError if the value of an option is not valid; the error names the option and the fault."""
     # Most jobs have no options, and Beam takes milliseconds to parse even an empty list.
     if not options:
         return
     usage = io.StringIO()
     try:
-        # At a bad value argparse prints the usage of all options and ends the process.
+        # If a value is bad, argparse prints the usage of all options and ends the process.
         with redirect_stderr(usage):
             PipelineOptions(list(options)).get_all_options()
     except SystemExit as ended:

@@ -1,4 +1,4 @@
-"""Block files by path: what jobs hand to each other (format: hushcount/wire/blocks.py, docs/adr/0002)."""
+"""Find, read and write block files, which jobs pass to each other (format: hushcount/wire/blocks.py, docs/adr/0002)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ SUFFIX = ".blocks"
 
 @dataclass(frozen=True)
 class BlockFile:
-    """A block file, its header read and checked.
+    """A block file whose header was read and checked.
 
     Attributes:
-        whole_blocks: blocks that the file is long enough to hold; fewer than the header says if the file was cut.
+        whole_blocks: number of blocks that the file is long enough to hold; fewer than the header states if the file
+            was cut.
     """
 
     path: str
@@ -26,7 +27,7 @@ class BlockFile:
 
     @property
     def missing(self) -> int:
-        """Records that the header promises beyond the end of the file."""
+        """Number of records that the header states, but that lie beyond the end of the file."""
         return self.header.records - min(self.header.records, self.whole_blocks * self.header.full_block)
 
 
@@ -34,13 +35,14 @@ def find_files(directory: str, kind: Kind) -> list[BlockFile]:
     """Return the block files of a directory.
 
     Raises:
-        UsageError: names a file with a damaged header, with more bytes than its header says, or of another kind.
+        UsageError: a file has a damaged header, more bytes than its header states, or another kind; the message names
+            the file.
     """
     return [block_file(path, size, kind) for path, size in storage.list_files(directory, SUFFIX)]
 
 
 def header_of(path: str) -> Header:
-    """Return the header of a block file; raises as `storage.open_read`, and FormatError if it is damaged."""
+    """Return the header of a block file; raises as `storage.open_read`, and FormatError if the header is damaged."""
     with storage.open_read(path) as stream:
         return read_header(stream, path)
 
@@ -56,7 +58,7 @@ def block_file(path: str, size: int, kind: Kind) -> BlockFile:
 
 
 def total_records(files: Iterable[BlockFile]) -> int:
-    """Return how many records the headers promise."""
+    """Return how many records the headers of the files state."""
     return sum(file.header.records for file in files)
 
 

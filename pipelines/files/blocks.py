@@ -1,4 +1,4 @@
-"""Block files in and out of Beam: spans of blocks are read, shards of records are written."""
+"""Beam steps that read spans of blocks from block files, and write shards of records to block files."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ _SPAN_BLOCKS = 8
 
 
 class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Block files in, blocks of whole records out, as bytes; many workers read spans of a file.
+    """Block files in, blocks of whole records out, as bytes; many workers each read a span of a file.
 
-    Out: a dict of `blocks`, `counts` and `dead`.
+    The output is a dict of the collections `blocks`, `counts` and `dead`.
 
-    If a file's header has another campaign (wrong_campaign) or record length (wrong_length), all its records are
-    dropped, and go to `dead` without their first `strip` bytes, which are metadata. Records are also lost by a failed
-    checksum (corrupt_block) or a cut file (truncated). `counts` has the number of each reason.
+    If a file's header has another campaign (wrong_campaign) or record length (wrong_length), all the file's records are
+    dropped, and go to `dead` without their first `strip` bytes, which are metadata. Records are also lost if a block's
+    checksum is wrong (corrupt_block) or the file was cut (truncated). `counts` has the number of received records, and
+    of lost or dropped records by reason.
 
     Args:
         campaign: fingerprint that the files must have.
         record_bytes: length that the records must have.
         strip: number of leading bytes of a record that never go to the dead letter.
-        leaves_out: what happens if a file cannot be read. True: the file is left out and not counted as received, so
-            that only its batch is refused. False: the graph fails.
+        leaves_out: what happens if a file cannot be read. True: the records that cannot be read are left out and not
+            counted as received, so that only the file's batch is refused. False: the graph fails.
     """
 
     def __init__(self, campaign: bytes, record_bytes: int, strip: int, leaves_out: bool = False) -> None:
@@ -84,7 +85,7 @@ class _ReadSpan(beam.DoFn):
         file, start, stop = span
         header = file.header
         reason = self._refusal(header)
-        # One element for a whole span: so one call of a later step works on thousands of records.
+        # Join the blocks of a span to one element, so that one call of a later step works on thousands of records.
         whole = []
         with storage.open_read(file.path) as stream:
             for index in range(start, stop):
@@ -99,7 +100,8 @@ class _ReadSpan(beam.DoFn):
                 else:
                     yield TaggedOutput("counts", rejected(reason, records))
                     rows = np.frombuffer(block, np.uint8).reshape(records, header.record_bytes)[:, self._strip :]
-                    # A record that is no longer than the metadata leaves nothing to keep.
+                    # A record that is no longer than its metadata is not kept, because nothing is left after the
+                    # metadata.
                     if rows.shape[1]:
                         yield TaggedOutput("dead", (reason, rows.tobytes(), rows.shape[1]))
         if whole:
@@ -112,14 +114,14 @@ class _ReadSpan(beam.DoFn):
 
 
 class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """((number of the order, shard), records) in, one whole file written for each, (number, how many records) out.
+    """((number of the order, shard), records) in, one whole file written per shard, (order, number of records) out.
 
-    A retry replaces the file of an earlier try.
+    If Beam repeats a bundle, the new file replaces the file of the earlier try.
 
     Args:
-        folder: the folder of each order.
+        folder: returns the folder to write to for an order.
         shards: number of shards, for the names of files.
-        allowed: a side input; nothing is written unless it is true. None: always.
+        allowed: a side input; files are written only if its value is true. None: files are always written.
     """
 
     def __init__(

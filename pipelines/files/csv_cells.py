@@ -1,10 +1,11 @@
-"""CSV files that are read back exactly, and that no spreadsheet misreads: text as a formula, 1.234 as 1234.
+"""Write CSV files that are read back exactly. No spreadsheet reads their text as a formula, or 1.234 as 1234.
 
 The writer puts an apostrophe before a sign that can begin a formula: at the start of a cell, and after any character
 that a spreadsheet may take for the end of a cell. Where the comma is the decimal mark, spreadsheets cut lines at
-semicolons, and quotation marks protect only the first cell of a line. Quotation marks and apostrophes may stand before
-the sign. The reader removes that apostrophe. So `=1+1` is `'=1+1` in the file, `'=1+1` is `''=1+1`, `a;=b` is
-`a;'=b`, and `'quoted'` stays. Cells of a Parquet file are not changed, because Parquet has no formulas.
+semicolons, and quotation marks protect only the first cell of a line. A sign can also begin a formula after quotation
+marks and apostrophes. The reader removes the apostrophe that the writer put before a sign. So the file has `'=1+1` for
+the text `=1+1`, `''=1+1` for `'=1+1`, and `a;'=b` for `a;=b`, but `'quoted'` is not changed. Cells of a Parquet file
+are not changed, because Parquet has no formulas.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from hushcount.errors import FormatError
 from hushcount.formats.lines import fault_of_encoding, require_fit
 
 Cell = str | float | bool | None
-# These include the full-width forms: some spreadsheets treat them like the ASCII signs.
+# The signs that can begin a formula include full-width forms, because some spreadsheets treat these like the ASCII
+# signs.
 _SIGNS = "=+\\-@\t\r\uff1d\uff0b\uff0d\uff20"
 _BEGIN = "((?:^|[;,|\t\r\n])[\"']*)"
 _FORMULA = re.compile(f"{_BEGIN}(?=[{_SIGNS}])")
@@ -30,8 +32,8 @@ _THOUSANDS = re.compile(r"(\.\d{3})(?=e|$)")
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """Return a CSV file: text is quoted, a bool is `true` or `false`, None is an empty cell.
 
-    A number has the fewest digits that read back as the same float. A number with three decimals gets a further zero,
-    because many spreadsheets in Europe read 1.234 as 1234.
+    A number is written with the fewest digits from which the same float is read back. A number with three decimals is
+    written with one more zero, because many spreadsheets in Europe read 1.234 as 1234.
     """
     lines = (",".join(map(_written, row)) for row in rows)
     return "".join(f"{line}\n" for line in (",".join(columns), *lines))
@@ -53,7 +55,7 @@ def cell(text: str) -> str:
 
 
 def text_of(cell: str) -> str:
-    """Return the text that a cell stands for."""
+    """Return the text that was written as this cell."""
     return _MARKED.sub(r"\1", cell)
 
 
@@ -67,13 +69,17 @@ def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, 
     """Return the rows of a CSV file, each with at least these columns.
 
     Raises:
-        FormatError: the file is not UTF-8 or not CSV, or its header or a row lacks a column. It begins with `name`.
+        FormatError: the file is not UTF-8 or not CSV, or its header or a row lacks a column. The message begins with
+            `name`.
     """
     return [row for _, row in numbered_csv_rows(raw, name, columns)]
 
 
 def numbered_csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (number of its last line, row) for the same rows. An error about short rows comes after the last row."""
+    """Yield the rows of `csv_rows`, each as (number of the row's last line, row).
+
+    If a row lacks a column, the error is raised after the last row.
+    """
     faults = []
     with _in_a_sentence(name):
         rows = _reader(raw, name)

@@ -21,8 +21,9 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 def listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
     """Yield the files below a directory, each with its size and time; two stars match at any depth.
 
-    A link to a directory is followed only if the pattern has its exact name, so that a circle of links is not followed.
-    Files and directories that vanish meanwhile, or that this user may not read, are left out: other parties write here.
+    A link to a directory is followed only if the pattern has the link's exact name, so that a circle of links ends.
+    Other parties write in the directory, so files and directories that vanish meanwhile, or that this user may not
+    read, are left out.
     """
     name, _, below = pattern.partition("/")
     try:
@@ -58,7 +59,8 @@ def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iter
 
 
 def _folders(directory: str, depth: int) -> Iterator[str]:
-    """Yield the folders at `depth` below a directory, also behind links: the depth ends any circle of links."""
+    """Yield the folders at `depth` below a directory, also folders behind links; a circle of links ends at that depth.
+    """
     if depth == 0:
         yield directory
         return
@@ -67,13 +69,15 @@ def _folders(directory: str, depth: int) -> Iterator[str]:
     except OSError:
         return
     for path in (f"{directory}/{name}" for name in names):
-        # A folder that cannot be reached does not hide the others.
+        # If a folder cannot be reached, the other folders are still listed.
         if os.path.isdir(path):
             yield from _folders(path, depth - 1)
 
 
 def put_absent(path: str, data: bytes) -> bool:
-    """Write a file in one step unless its name is taken; return whether this call wrote it. The file is then durable.
+    """Write a file in one step unless its name is taken; return whether this call wrote it.
+
+    After the call the file is durable.
 
     Raises:
         UsageError: the file system has no hard links.
@@ -82,17 +86,17 @@ def put_absent(path: str, data: bytes) -> bool:
     directory = Path(path).parent
     _make_durable_folder(directory)
     try:
-        # With O_EXCL on the name itself, a kill would leave a torn file.
+        # Not with O_EXCL on `path` itself: if this process were killed while it writes, half a file would be left.
         write_new(Path(path), data, permissions.mode_in(directory))
         is_mine = True
     except FileExistsError:
         is_mine = False
     except OSError as error:
-        # Only the error of a link has a second file name.
+        # An OSError has a second file name only if the hard link failed.
         if error.filename2 is not None and error.errno in _NO_LINKS:
             raise UsageError(f"{directory} is on a file system without hard links: move the store to another") from None
         raise
-    # Also sync a file that another writer put, because the caller relies on it.
+    # Sync the directory also if another writer put the file, because the caller relies on that file.
     sync(directory)
     return is_mine
 

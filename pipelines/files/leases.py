@@ -1,8 +1,8 @@
-"""A lease tells other processes that its holder is at work, so that they do not repeat the work. It decides nothing.
+"""A lease tells other processes that its holder does some work, so that they do not do the same work.
 
-A lease is a file with a counter, which its holder raises every 20 seconds. Another process takes the lease over if, by
-its own timer, the counter has not moved for three minutes. A process on the holder's machine takes it over at once if
-the holder's process has ended. Deleting a lease is always allowed.
+No result depends on a lease. A lease is a file with a counter, which its holder raises every 20 seconds. Another
+process takes the lease over if, by its own timer, the counter has not moved for three minutes. A process on the
+holder's machine takes the lease over at once if the holder's process has ended. It is always safe to delete a lease.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Patience:
 
 
 class Seen:
-    """A lease that another process may hold, read again at each look.
+    """A lease that another process may hold; `look` reads its file again.
 
     Attributes:
-        lease: as it was at the last look; None: nobody held it.
+        lease: the lease as it was last read; None: nobody held it.
     """
 
     def __init__(self, path: str, times: Patience) -> None:
@@ -100,12 +100,12 @@ def held(
     """Hold a lease while a block runs.
 
     Args:
-        busy: makes the error for the case that another process holds the lease and `wait` is false.
+        busy: makes the error that is raised if another process holds the lease and `wait` is false.
         owner: id of the holder; None: a new random id.
         wait: whether to wait until nobody holds the lease.
 
     Raises:
-        HushcountError: the error that `busy` makes.
+        HushcountError: another process holds the lease and `wait` is false; `busy` makes this error.
         StorageError, OSError: the store cannot be used.
     """
     times = patience or Patience()
@@ -138,13 +138,13 @@ def owner_of(path: str) -> str | None:
 
 
 def remove(path: str, owner: str) -> None:
-    """Remove a lease, unless another holder took it over."""
+    """Remove the lease that `owner` held, unless another holder took the lease over."""
     if owner_of(path) == owner:
         storage.remove(path)
 
 
 def _await(path: str, busy: Callable[[str], HushcountError], wait: bool, times: Patience) -> None:
-    """Return when nobody holds the lease; without `wait`, raise the error of `busy` once a holder is seen at work."""
+    """Wait until nobody holds the lease; without `wait`, raise the error of `busy` once a holder is seen at work."""
     seen = Seen(path, times)
     while seen.is_held:
         if not wait and seen.lease is not None and _is_alive(seen.lease):
@@ -154,7 +154,7 @@ def _await(path: str, busy: Callable[[str], HushcountError], wait: bool, times: 
 
 
 def _raise(path: str, lease: Lease, over: threading.Event, seconds: float) -> None:
-    """Raise the counter until the block is over or another run took the lease over; try again after a failure."""
+    """Raise the counter until `over` is set or another run took the lease over; after a failed write, try again."""
     counter = lease.counter
     while not over.wait(seconds):
         with suppress(HushcountError, OSError):
@@ -173,7 +173,8 @@ def _is_gone(lease: Lease) -> bool:
 def _is_alive(lease: Lease) -> bool:
     """Return whether the holder is a process that is at work on this machine.
 
-    A lease that this process failed to remove at the end of its block, as the store was out of reach, does not count.
+    The result is false if this process held the lease and has finished its block, but could not remove the lease
+    because the store was out of reach.
     """
     number = lease.process.partition("-")[0]
     if not _is_here(lease) or not number.isdecimal() or _process(int(number)) != lease.process:
@@ -186,7 +187,8 @@ def _is_here(lease: Lease) -> bool:
 
 
 def _boot() -> str:
-    """Return the ids of this boot of the machine and of this process namespace; empty: the system does not tell."""
+    """Return the ids of this boot of the machine and of this process namespace; empty: the system does not state them.
+    """
     try:
         return f"{_BOOT.read_text().strip()}-{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:
@@ -194,7 +196,7 @@ def _boot() -> str:
 
 
 def _process(number: int) -> str:
-    """Return number and start time of a process; empty: there is no such process, or the system does not tell."""
+    """Return number and start time of a process; empty: there is no such process, or the system does not state them."""
     try:
         fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     except OSError:

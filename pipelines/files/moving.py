@@ -13,11 +13,12 @@ from pipelines.files import permissions, storage
 
 
 def move_directory(source: str, target: str, last: str) -> None:
-    """Move all files of a directory, the file named `last` after the others. If there is no source, do nothing.
+    """Move all files of a directory; the file named `last` is moved after all other files.
 
-    On one disk, the move is one step, with the permissions of the target's parent. Otherwise the files move one by one.
-    If a call is killed, another call, also by another process, moves the rest. Two calls at once do no harm, because
-    they move the same files.
+    If there is no source, do nothing. On one disk, the directory is moved in one step, and gets the permissions of the
+    target's parent. Otherwise the files are moved one by one. If a process is killed during a call, another call, also
+    by another process, moves the remaining files. Two calls at the same time do no harm, because both move the same
+    files to the same target.
     """
     if storage.is_remote(source) or storage.is_remote(target) or not _renamed(Path(source), Path(target)):
         for path in sorted(storage.list_objects(source), key=lambda path: storage.relative(path, source) == last):
@@ -31,7 +32,7 @@ def move_directory(source: str, target: str, last: str) -> None:
 def move_file(source: str, target: str) -> None:
     """Move a file, and replace the target if it exists. If there is no source, do nothing.
 
-    Two calls at once do no harm: if the source vanishes, the other call has moved it.
+    Two calls at the same time do no harm: if the source is missing during a call, the other call has moved it.
     """
     if storage.is_remote(source) or storage.is_remote(target) or not _renamed(Path(source), Path(target)):
         try:
@@ -43,7 +44,7 @@ def move_file(source: str, target: str) -> None:
 
 
 def _renamed(source: Path, target: Path) -> bool:
-    """Rename a local directory or file; return False if it stays, because the target is on another disk."""
+    """Rename a local directory or file; return False if it cannot be renamed because the target is on another disk."""
     if not source.exists():
         return True
     permissions.make_folder(target.parent)
@@ -62,13 +63,17 @@ def _renamed(source: Path, target: Path) -> bool:
 
 
 def _move(path: str, target: str) -> None:
-    """Move a file: within one store by the store itself, else by a copy. The caller has to remove a local source."""
+    """Move a file: by a rename if both paths are in one kind of store, else by a copy.
+
+    After a copy, the caller has to remove a local source.
+    """
     schemes = [one.partition("://")[0] if storage.is_remote(one) else "" for one in (path, target)]
     if schemes[0] == schemes[1] != "":
         try:
             storage.rename(path, target)
         except (HushcountError, OSError):
-            # If another process has moved the object, each store's client raises a different exception.
+            # Catch all these exceptions: if another process has moved the object, each store's client raises a
+            # different one.
             if storage.exists(path) or not storage.exists(target):
                 raise
         return

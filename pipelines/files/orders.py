@@ -1,6 +1,7 @@
-"""Orders: what a Beam graph does for each batch. The Beam window of an element is the number of its batch's order.
+"""An order says what a Beam graph does for one batch. The Beam window of an element is the number of its batch's order.
 
-So one graph can process many batches, and each batch keeps its own keys, permutation, cap, counts and directory.
+Through these windows one graph can process many batches, and each batch keeps its own keys, permutation, cap, counts
+and directory.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from apache_beam.typehints import with_input_types, with_output_types
 from pipelines.files import storage
 
 MOST_TOGETHER = 128
-"""The most batches that are compared with each other: those with equal number // MOST_TOGETHER."""
+"""The most batches that are compared with each other; batches with equal number // MOST_TOGETHER are compared."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Order:
 
     Attributes:
         directory: where the job writes.
-        draw: context of the draw of a release; empty: nothing is drawn.
-        reports: how many reports the hop before accepted, for the steps that need the number.
+        draw: context of the random draw of a release; empty: the graph draws nothing.
+        reports: number of reports that the hop before accepted, for the steps that need this number.
     """
 
     directory: str
@@ -36,9 +37,9 @@ class Order:
 
 
 Orders: TypeAlias = "Callable[[int], Order | None]"
-"""Returns the order with a number; None: nobody waits for that order any more."""
+"""A function that returns the order with a number; None: the result of that order is no longer needed."""
 Folder: TypeAlias = "Callable[[int], str | None]"
-"""Returns the folder to write to for the order with a number; None: write nothing."""
+"""A function that returns the folder to write to for the order with a number; None: write nothing."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class FolderOf:
-    """A folder in the directory of each order."""
+    """Returns, for each order, the folder in the order's directory that has these names."""
 
     orders: Orders
     names: tuple[str, ...] = ()
@@ -65,7 +66,7 @@ class FolderOf:
 
 @dataclass(frozen=True)
 class OneFolder:
-    """A folder for the only order, which may lie outside the order's directory."""
+    """Returns one folder for the only order; this folder may lie outside the order's directory."""
 
     folder: str
 
@@ -79,7 +80,7 @@ def number_of(window: BoundedWindow) -> int:
 
 
 class OfOrder(beam.DoFn):
-    """Elements in, (number of their order, element) out."""
+    """An element in, (number of the element's order, element) out."""
 
     def process(self, element: Any, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[tuple[int, Any]]:
         yield number_of(window), element
@@ -88,7 +89,7 @@ class OfOrder(beam.DoFn):
 @with_input_types(tuple[int, bytes])
 @with_output_types(tuple[tuple[int, int], bytes])
 class ShardOfOrder(beam.DoFn):
-    """(shard, records) in, ((number of their order, shard), records) out."""
+    """(shard, records) in, ((number of the records' order, shard), records) out."""
 
     def process(
         self, element: tuple[int, bytes], window: BoundedWindow = beam.DoFn.WindowParam
@@ -97,7 +98,7 @@ class ShardOfOrder(beam.DoFn):
 
 
 class EachInItsWindow(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """(number, element) in, the element in the window of its order out."""
+    """(number of an order, element) in, the element in the window of this order out."""
 
     def expand(self, elements: PCollection) -> PCollection:
         return elements | "at its number" >> beam.Map(_at_number) | "a window each" >> beam.WindowInto(apart())
@@ -108,10 +109,10 @@ def _at_number(element: tuple[int, Any]) -> TimestampedValue:
 
 
 def apart() -> FixedWindows:
-    """Return the windows that keep batches apart: one for each number."""
+    """Return the windows that keep batches apart: one window for each number of an order."""
     return FixedWindows(1)
 
 
 def together() -> FixedWindows:
-    """Return the windows that bring batches together: one for each MOST_TOGETHER numbers."""
+    """Return the windows that bring batches together: one window for MOST_TOGETHER successive numbers of orders."""
     return FixedWindows(MOST_TOGETHER)

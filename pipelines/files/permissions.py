@@ -1,9 +1,9 @@
 """Permissions of the files of jobs and collectors on this machine: only the owner may read them, whatever the umask.
 
-A folder with the setgid bit shares with its group: the group may read new files in the folder, and not write them. So
-groups separate parties that run as different users of one machine, as in
-`chgrp analyzer store/shuffled; chmod g+rxs store/shuffled`, and no setting has to reach every worker. The user who
-writes in the folder must be a member of the group: otherwise the system drops the bit. Dead letters are never shared.
+If a folder has the setgid bit, its group may read new files in the folder, but not write to them. So parties that run
+as different users of one machine are separated by groups, as in `chgrp analyzer store/shuffled; chmod g+rxs
+store/shuffled`, without a setting that every worker would need. The user who writes in the folder must be a member of
+the group: otherwise the system removes the bit from new folders. Dead letters are never readable by a group.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ def new_file(path: str) -> IO[bytes]:
 
 
 def mode_in(folder: Path) -> int:
-    """Return the mode of a new file in a folder: 0640 if the folder shares with its group, else 0600."""
+    """Return the mode of a new file in a folder: 0640 if the folder has the setgid bit, else 0600."""
     return 0o640 if _shares(folder) else 0o600
 
 
 def make_folder(path: str | Path) -> None:
-    """Make a folder and its missing parents, each readable by the readers of the folder above it.
+    """Make a folder and its missing parents; whoever may read the folder above a new folder may read the new folder.
 
     Raises:
         OSError: a folder cannot be made.
-        HushcountError: the folder above shares with its group, and this user is not a member of that group.
+        HushcountError: the folder above has the setgid bit, and this user is not a member of that folder's group.
     """
     missing = [folder for folder in (Path(path), *Path(path).parents) if not folder.exists()]
     for folder in reversed(missing):
         try:
             folder.mkdir(mode=0o700)
         except FileExistsError:
-            # Another worker made it between the two calls, and sets its mode.
+            # Another worker made the folder between the two calls, and that worker also sets its mode.
             continue
         try:
             share_as_parent(folder)
         except HushcountError:
-            # The next try must not find the folder with a wrong mode.
+            # Remove the folder, because the next try must not find it with a wrong mode.
             folder.rmdir()
             raise
 
 
 def share_as_parent(folder: Path) -> None:
-    """Set the mode of a folder: 0700, or 2750 if the folder above shares; raises as `make_folder`."""
+    """Set the mode of a folder: 2750 if the folder above has the setgid bit, else 0700; raises as `make_folder`."""
     shared = _shares(folder.parent) and folder.name != _UNSHARED
     os.chmod(folder, 0o700 | (stat.S_ISGID | 0o050 if shared else 0))
     if shared and not _shares(folder):

@@ -15,18 +15,21 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from hushcount.clock import MACHINE
 
 SECONDS = 60.0
-"""Lifetime of a client: after that, a new one is made, because the credentials may have changed."""
+"""How long a client is used; then a new client is made, because the credentials may have changed."""
 
 
 @lru_cache(maxsize=2)
 def _made(options: PipelineOptions, process: int, period: float) -> Client:
-    # These arguments are only keys of the cache: a forked process and each new period must get a new client.
+    # Process and period are only keys of the cache, by which a forked process and each new period get a new client.
     del process, period
     return Client(options)
 
 
 def _shared(options: PipelineOptions) -> Client:
-    """Return a copy of Beam's client, which caches its last read; all copies share one boto3 client, as threads may."""
+    """Return a copy of Beam's client.
+
+    Each copy caches its own last read, and all copies share one boto3 client, which several threads may use.
+    """
     return copy(_made(options, os.getpid(), MACHINE.steady() // SECONDS))
 
 
@@ -37,6 +40,6 @@ def boto3_client_of(options: PipelineOptions) -> Any:
 
 def share() -> None:
     """Make Beam use one client for many calls."""
-    # urllib3 warns if there are more calls at once than connections in its pool; that is harmless.
+    # Hide urllib3's harmless warning that there are more calls at the same time than connections in its pool.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     boto3_client.Client = _shared

@@ -1,4 +1,7 @@
-"""Files by path: local, gs:// or s3://. A file appears whole or not at all; some functions also make it durable."""
+"""Read, write, list and delete files by path: local, gs:// or s3://.
+
+A new file appears whole or not at all. Some functions also make the file durable.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def _stores() -> ModuleType:
 
 
 def join(directory: str, *names: str) -> str:
-    """Return the path of a name in a directory; a name may have slashes."""
+    """Return the path of names below each other in a directory; a name may contain slashes."""
     if not is_remote(directory):
         return posixpath.join(directory, *names)
     with _stores().asked(directory) as systems:
@@ -85,17 +88,18 @@ def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
 def list_dated(directory: str, pattern: str) -> list[tuple[str, int, float]]:
     """Return what `list_tree` does, with each file's last write time by its store's clock, in seconds since 1970.
 
-    All of this is in the listing: there is no request for single files.
+    The times come with the list of files, so no request for a single file is made.
     """
     depth = len(directory.rstrip("/").split("/")) + len(pattern.split("/"))
-    # In some stores a star also matches a slash, so the depth is checked.
+    # In some stores a star also matches a slash, so the number of slashes in the names is checked.
     return sorted(found for found in _listed(directory, pattern) if len(found[0].split("/")) == depth)
 
 
 def list_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
     """Yield path, size and time, as `list_dated`, of all files below each folder at `depth` below a directory.
 
-    `first` takes the path of such a folder and returns the first wanted name in it; earlier names may be left out.
+    `first` takes the relative path of such a folder and returns the first wanted name in the folder; names before that
+    name may be left out.
     """
     yield from (_stores().listed_from if is_remote(directory) else disks.listed_from)(directory, depth, first)
 
@@ -120,7 +124,7 @@ def open_read(path: str) -> IO[bytes]:
     """Open a file to read its bytes as stored: no ending of a name causes decompression.
 
     Raises:
-        OSError: the file is missing, may not be read, or is local and not a regular file.
+        OSError: the file is missing or may not be read, or a local path is not a regular file.
         StorageError: a store's client failed in some other way.
         UsageError: the file's store cannot be reached.
     """
@@ -162,7 +166,8 @@ def digest_of(path: str) -> tuple[int, str]:
 
 
 def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
-    """Write a file under a temporary name and rename it when it is complete; a full disk leaves no half file."""
+    """Write a file under a temporary name and rename it when it is complete; if the disk is full, no half file is left.
+    """
     directory, name = posixpath.split(path)
     make_directory(directory)
     temporary = join(directory, f".{name}.{uuid.uuid4().hex}{TEMPORARY}")
@@ -173,7 +178,7 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
                     stream.write(part)
             rename(temporary, path)
     except BaseException:
-        # If the store is out of reach, this fails too; the first failure is the one to raise.
+        # If the store is out of reach, the removal fails too; only the error of the write is raised.
         with suppress(Exception):
             if exists(temporary):
                 remove(temporary)
@@ -181,10 +186,11 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
 
 
 def put_absent(path: str, data: bytes) -> bool:
-    """Write a file in one step unless its name is taken; return whether this call wrote it. The file is then durable.
+    """Write a file in one step unless its name is taken; return whether this call wrote it.
 
-    If the answer of a store or of a network file system is lost, this call may have written the file although it
-    returns False or raises. A caller can put an id into the file, and read the file to see who wrote it.
+    After the call the file is durable. If the answer of a store or of a network file system is lost, this call may have
+    written the file although it returns False or raises. A caller can put an id into the file, and read the file to see
+    who wrote it.
 
     Raises:
         UsageError: the file system has no hard links, or the store cannot refuse a name that is taken.
@@ -212,8 +218,8 @@ def make_directory(path: str) -> None:
     """Make a local directory and its parents; a store has no directories.
 
     Raises:
-        StorageError: the directory would be in the hidden directory of a stopped job. That one is gone, and a worker
-            that still runs must not make it again.
+        StorageError: the directory would be in the hidden directory of a stopped job. The hidden directory was deleted,
+            and a worker of that job that still runs must not make it again.
     """
     if path and not is_remote(path) and not exists(path):
         hidden = [parent for parent in (Path(path), *Path(path).parents) if parent.name.endswith(PARTIAL)]
@@ -223,7 +229,7 @@ def make_directory(path: str) -> None:
 
 
 def read_json(path: str, most: int = reading.RECORD_BYTES) -> dict[str, Any]:
-    """Read a JSON object that one of our jobs wrote; another party may have replaced it.
+    """Read a JSON object that one of our jobs wrote; check it, because another party may have replaced the file.
 
     Raises:
         UsageError: the file is missing, longer than `most` bytes, or not a JSON object.

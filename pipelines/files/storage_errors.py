@@ -20,7 +20,7 @@ class StorageError(HushcountError):
 
 
 class WriteError(StorageError):
-    """A store's client raised an exception of its own when it was to write a file."""
+    """A store's client failed to write a file, and raised an exception of its own class."""
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def client(path: str, what: str = "read", kind: type[StorageError] = StorageErro
 
 
 def cause(error: BaseException) -> str:
-    """Return the plain reason of an input or output error."""
+    """Return why reading or writing failed, in plain words."""
     details = getattr(error, "exception_details", None)
     if isinstance(details, dict) and details:
         return str(next(iter(details.values())))
@@ -43,9 +43,10 @@ def cause(error: BaseException) -> str:
 
 
 def told(error: Exception) -> str:
-    """Return `cause`, after the file's name if the error has one; for a foreign error, its type and place in our code.
+    """Return the file's name, if the error has one, and `cause`; for an error of a foreign class, its type and place.
 
-    The text of a foreign error may hold a value of a report, so it is not repeated.
+    The place is where in our code the error was raised. The text of an error of a foreign class may hold a value of a
+    report, so this text is not repeated.
     """
     if not isinstance(error, HushcountError | OSError):
         frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_HOME)]
@@ -58,14 +59,15 @@ def told(error: Exception) -> str:
 def line(error: BaseException) -> str:
     """Return the last line of an error's text, or its type if it has no text."""
     if isinstance(error, AttributeError) and error.__context__ is not None:
-        # If no answer came, Beam's S3 client raises this when it looks for the status; the earlier error is the cause.
+        # If no answer came, Beam's S3 client raises AttributeError when it reads the status; the error before is the
+        # cause.
         error = error.__context__
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
 @contextmanager
 def silent_clients() -> Iterator[None]:
-    """While a block runs, do not log the stacks of Beam's store clients: one sentence reports the failure."""
+    """While a block runs, do not log the stacks of Beam's store clients, because one sentence reports the failure."""
     # Each block has its own filter, so that an inner block does not remove the outer block's filter.
     own = partial(_is_not_of_beam)
     loggers = (logging.getLogger(), logging.getLogger("apache_beam.utils.retry"))

@@ -1,7 +1,7 @@
 """Requests that Beam's file systems lack: put an object unless its name is taken, list from a name on, tell the time.
 
-Each function makes one request, with the client and the options that Beam has for that store. Opening an object that
-may be missing is one request here too; Beam needs three.
+Each function makes one request, with the client and the options that Beam has for that store. To open an object that
+may be missing also takes only one request here, where Beam makes three.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TRIES = 4
 _PAUSE = 0.2
 _PAGE = 1000
 Page = tuple[list[tuple[str, int, float]], bool]
-"""Path, size and time of some objects, and whether more follow."""
+"""Path, size and time of some objects, and whether more objects follow these."""
 
 
 def put_to_s3(path: str, data: bytes) -> bool:
@@ -43,7 +43,7 @@ def put_to_s3(path: str, data: bytes) -> bool:
                 return False
             if status == HTTPStatus.NOT_IMPLEMENTED:
                 raise UsageError(f"{path}: this store cannot put an object unless its name is taken") from None
-            # Another request for this name is under way. It may still fail, so try again.
+            # CONFLICT: another request for this name is under way. That request may still fail, so try again.
             if status != HTTPStatus.CONFLICT or not left:
                 raise
         time.sleep(_PAUSE)
@@ -103,7 +103,7 @@ def page_of_gcs(prefix: str, after: str) -> Page:
     client, bucket, name = _gcs(prefix)
     start = after.removeprefix(f"gs://{bucket}/")
     found = [*client.list_blobs(bucket, prefix=name, start_offset=start, max_results=_PAGE)]
-    # A listing of this store includes the name that it starts at.
+    # The answer of this store includes the name at which the list starts, but `after` itself is not wanted.
     page = [(f"gs://{bucket}/{one.name}", one.size, one.updated.timestamp()) for one in found if one.name != start]
     return page, len(found) == _PAGE
 
@@ -117,7 +117,7 @@ def date_of_s3(path: str) -> datetime | None:
     try:
         answer = boto3_client_of(FileSystems._pipeline_options).head_bucket(Bucket=bucket)
     except ClientError as error:
-        # A refusal has a date too.
+        # An answer that refuses the request has a date too.
         answer = error.response
     return _date_in(answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}), "date")
 

@@ -1,4 +1,7 @@
-"""Object stores (gs://, s3://) through Beam's FileSystems. Import it only for such a path: Beam's import takes 1 s."""
+"""Object stores (gs://, s3://) through Beam's FileSystems.
+
+Import this module only for such a path, because Beam's import takes 1 s.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +36,18 @@ _S3_CLIENT = "boto3"
 
 
 def reached(path: str) -> Any:
-    """Return Beam's file systems, which can reach a path.
+    """Return Beam's file systems, after a check that they can reach this path.
 
     Raises:
-        UsageError: the store is unknown, or its client is not installed; the message has the cure.
+        UsageError: the store is unknown, or its client is not installed; the message says what to install.
     """
     scheme = FileSystems.get_scheme(path)
-    # Beam's file systems of stores need options before their first use. Options that a job's engine has set stay.
+    # Beam's file systems of stores need options before their first use. Do not replace options that a job's engine has
+    # set.
     if FileSystems._pipeline_options is None:
         FileSystems.set_options(PipelineOptions([]))
     known = scheme in {system.scheme() for system in FileSystem.get_all_subclasses()}
-    # Beam knows s3:// even if the client for it is not installed.
+    # Check the client too, because Beam accepts s3:// paths even if the client for them is not installed.
     if known and (scheme != "s3" or find_spec(_S3_CLIENT)):
         if scheme == "s3":
             share()
@@ -68,7 +72,7 @@ def asked(path: str) -> Iterator[Any]:
 def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tuple[str, int, float]]:
     """Yield at most `most` objects below a directory that match a pattern.
 
-    Each comes with its size and its last write time by the store's clock, in seconds since 1970.
+    Each object comes with its size and its last write time by the store's clock, in seconds since 1970.
     """
     with asked(directory) as systems:
         path = systems.join(glob.escape(directory), pattern)
@@ -81,7 +85,7 @@ def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tu
 
 
 def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
-    """As `storage.list_from`: after each page, the next request skips the names that are not wanted."""
+    """As `storage.list_from`; after each page of the list, the next request skips the names that are not wanted."""
     prefix = f"{directory.rstrip('/')}/"
     pages = PAGES.get(FileSystems.get_scheme(directory))
     with asked(directory):
@@ -112,21 +116,21 @@ def created(path: str) -> IO[bytes]:
 
 def delete(path: str) -> None:
     """Delete an object; if the path ends in a slash, delete all objects below it."""
-    # Beam treats the path as a pattern.
+    # Escape the path, because Beam treats it as a pattern.
     reached(path).delete([path if path.endswith("/") else glob.escape(path)])
 
 
 PUTS: dict[str, Callable[[str, bytes], bool]] = {"s3": put_to_s3, "gs": put_to_gcs}
 """How each kind of store puts an object unless its name is taken, and says whether this call put it."""
 READS: dict[str, Callable[[str], IO[bytes] | None]] = {"s3": open_in_s3, "gs": open_in_gcs}
-"""How each kind of store opens an object that may not be there."""
+"""For each kind of store, the function that opens an object that may be missing."""
 PAGES: dict[str, Callable[[str, str], tuple[list[tuple[str, int, float]], bool]]] = {
     "s3": page_of_s3,
     "gs": page_of_gcs,
 }
 """How each kind of store lists the next objects after a name, in order of name, and says whether more follow."""
 DATES: dict[str, Callable[[str], datetime | None]] = {"s3": date_of_s3, "gs": date_of_gcs}
-"""How each kind of store tells the time."""
+"""For each kind of store, the function that returns the store's time."""
 
 
 def put_absent(path: str, data: bytes) -> bool:
@@ -144,7 +148,7 @@ def put_absent(path: str, data: bytes) -> bool:
         with client(path, "write", WriteError):
             return PUTS[scheme](path, data)
     except OSError as error:
-        # Some clients raise an OSError if an answer is lost: the object may have been written.
+        # Some clients raise an OSError if the store's answer is lost, so the object may have been written.
         raise WriteError(f"cannot write {path}: {cause(error)}") from error
 
 
