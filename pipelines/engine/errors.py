@@ -59,8 +59,7 @@ def _system(text: str) -> str:
 
 
 def _of_text(printed: str, text: str, steps: Collection[str]) -> str:
-    """Return the type of the first exception in a printed stack, or the exception's text if its class is one of ours.
-    """
+    """Return the type of the first exception in a printed stack, or the exception's text if the class is ours."""
     frames: list[tuple[str, str]] = []
     for line in printed.splitlines():
         frame = _FRAME.match(line)

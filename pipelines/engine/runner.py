@@ -126,8 +126,7 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps:
 
 @contextmanager
 def _silent_readers() -> Iterator[None]:
-    """Print no stack if a thread fails because the process that it reads from has ended; the job's error reports this.
-    """
+    """Print no stack if a thread fails because the process that it reads from has ended; the job's error tells it."""
     before = threading.excepthook
 
     def tell(ended: threading.ExceptHookArgs) -> None:

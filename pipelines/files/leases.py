@@ -73,7 +73,7 @@ class Seen:
 
     @property
     def is_held(self) -> bool:
-        """Whether the holder may be at work: its counter moved within `still` seconds, and its process is not gone."""
+        """Whether the holder may be at work: the counter moved within `still` seconds, and its process did not end."""
         still = MACHINE.steady() - self._since >= self._times.still
         return self.lease is not None and not still and not _is_gone(self.lease)
 
@@ -187,8 +187,7 @@ def _is_here(lease: Lease) -> bool:
 
 
 def _boot() -> str:
-    """Return the ids of this boot of the machine and of this process namespace; empty: the system does not state them.
-    """
+    """Return the ids of this boot of the machine and of this process namespace; empty: the system states no ids."""
     try:
         return f"{_BOOT.read_text().strip()}-{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:

@@ -70,7 +70,7 @@ def share_as_parent(folder: Path) -> None:
 
 
 def share_tree(made: Path, parent: Path) -> None:
-    """Before a file or folder moves below `parent`, give it the group and modes of one that was made there.
+    """Before a file or folder moves into `parent`, give it the group and modes of a file or folder made in `parent`.
 
     Raises:
         OSError: this user is not a member of the parent's group; the error names the file.

@@ -109,7 +109,7 @@ def _listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
 
 
 def store_time(path: str) -> datetime | None:
-    """Return the time by the clock of a path's store; None: the path is on a disk, or the store does not tell it.
+    """Return the time by the clock of a path's store; None: the path is on a disk, or the store states no time.
 
     Raises:
         StorageError: the store cannot be reached.
@@ -166,8 +166,7 @@ def digest_of(path: str) -> tuple[int, str]:
 
 
 def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
-    """Write a file under a temporary name and rename it when it is complete; if the disk is full, no half file is left.
-    """
+    """Write a file under a temporary name and rename it when complete, so that a full disk leaves no half file."""
     directory, name = posixpath.split(path)
     make_directory(directory)
     temporary = join(directory, f".{name}.{uuid.uuid4().hex}{TEMPORARY}")

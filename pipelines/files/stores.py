@@ -121,14 +121,14 @@ def delete(path: str) -> None:
 
 
 PUTS: dict[str, Callable[[str, bytes], bool]] = {"s3": put_to_s3, "gs": put_to_gcs}
-"""How each kind of store puts an object unless its name is taken, and says whether this call put it."""
+"""For each kind of store, the function that puts an object unless its name is taken; it returns whether it put it."""
 READS: dict[str, Callable[[str], IO[bytes] | None]] = {"s3": open_in_s3, "gs": open_in_gcs}
 """For each kind of store, the function that opens an object that may be missing."""
 PAGES: dict[str, Callable[[str, str], tuple[list[tuple[str, int, float]], bool]]] = {
     "s3": page_of_s3,
     "gs": page_of_gcs,
 }
-"""How each kind of store lists the next objects after a name, in order of name, and says whether more follow."""
+"""For each kind of store, the function that lists the next objects after a name, and returns whether there are more."""
 DATES: dict[str, Callable[[str], datetime | None]] = {"s3": date_of_s3, "gs": date_of_gcs}
 """For each kind of store, the function that returns the store's time."""
 

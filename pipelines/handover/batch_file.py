@@ -1,4 +1,4 @@
-"""The input of one shuffle: its segments by name and digest. The shuffler reads this in place of a summary."""
+"""The input of one shuffle: a list of segments by name and digest, which the shuffler reads in place of a summary."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BatchFile:
     Attributes:
         segments_folder: the folder that the paths of segments are relative to.
         shuffled_folder: the folder that holds the outputs of earlier batches.
-        earlier: names of batches shuffled before: copies of their reports are not forwarded again.
+        earlier: names of batches that were shuffled before; copies of reports in these batches are not forwarded again.
     """
 
     campaign: str
@@ -84,7 +84,7 @@ def batch_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
 
 
 def released_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
-    """Return the files of a stream that earlier batches forwarded; UsageError names a damaged or cut file."""
+    """Return the files of a stream that earlier batches forwarded; raises UsageError if a file is damaged or cut."""
     found = []
     for name in batch.earlier:
         where = folder_of(storage.join(batch.shuffled_folder, name))
@@ -96,13 +96,13 @@ def released_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
 
 
 def collected(batch: BatchFile) -> HopSummary:
-    """Return the batch as a summary of the hop before the shuffler: what the collectors received for the batch."""
+    """Return a summary of the collectors, the hop before the shuffler: it counts what they received for the batch."""
     numbers = {name: sum(segment.records for segment in segments) for name, segments in batch.segments.items()}
     way = weakest(segment.authentication for segment in batch.all_segments)
     paths = {stream: [segment.path for segment in segments] for stream, segments in batch.segments.items()}
     senders = senders_of(way, paths)
     counts = HopCounts.of("collect", {name: StreamCounts(number, number, {}) for name, number in numbers.items()})
-    # The digest covers everything in the batch, so that an output identifies the batch that it was made of.
+    # The digest covers everything in the batch, so that a shuffler's output identifies the batch that it was made of.
     told = {
         "campaign": batch.campaign,
         "epoch": batch.epoch,

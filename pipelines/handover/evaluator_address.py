@@ -1,4 +1,4 @@
-"""How to get evaluations of an oblivious campaign: from the evaluator's address, or with its key on this machine."""
+"""Get evaluations of an oblivious campaign: from an evaluator's address, or with its key on this machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ENV, _SECRET = "env:", "gcp-secret://"
 
 @dataclass(frozen=True)
 class Evaluator:
-    """An evaluator, by references only and without secrets, so that a job's graph may hold it.
+    """Where to find an evaluator and its token. This holds no secret, so a job's graph may contain it.
 
     Args:
         source: the evaluator's address, as in https://collector.example.com; or, on a machine that holds the
@@ -44,7 +44,7 @@ class Evaluator:
 
     def __post_init__(self) -> None:
         if self.is_address:
-            # Refuse a wrong address now, not after the reports are opened.
+            # Raise the error for a wrong address now, not after the reports are opened.
             Site(self.source)
         elif self.token is not None:
             raise UsageError(f"evaluator {self.source} is a key, not an address, and needs no token: remove the token")
@@ -66,7 +66,8 @@ class Evaluator:
         if self.is_address:
             shown = None if self.token is None else read_token(self.token)
             return partial(_post, Site(self.source, app_token=shown), campaign)
-        # An analyzer that asks an address holds no key, and may lack the package `keys`.
+        # Import here: an analyzer that asks an evaluator by its address holds no evaluator's key, and may lack the
+        # package `keys`.
         from keys.directories import campaign_key
 
         try:
@@ -76,24 +77,27 @@ class Evaluator:
         return reference.read_evaluator().evaluate
 
     def require(self, campaign: Campaign) -> None:
-        """Ask for one evaluation of random bytes, so that no release is drawn or batch opened that nobody can verify.
+        """Ask for one evaluation of random bytes.
+
+        A job calls this before it draws a release or opens a batch, because without evaluations nobody could verify the
+        values in it.
 
         Raises:
-            Unanswered, UsageError, RetiredKey: as `ask` and the function that it returns.
+            Unanswered, UsageError, RetiredKey: as `ask` raises them, or the function that `ask` returns.
         """
         evaluation = evaluations_of([None])
         evaluation.finish(self.ask(campaign)(evaluation.blinded), public_key(campaign))
 
 
 def evaluator_of(source: str | None, token: str | None = None) -> Evaluator | None:
-    """Return the evaluator that options name, or None."""
+    """Return the evaluator that a command's options name; None: they name none."""
     if source is None and token is not None:
         raise UsageError("a token for the evaluator was given, but no evaluator: give the evaluator's address too")
     return None if source is None else Evaluator(source, token)
 
 
 def evaluator_here(deployment: Deployment) -> Evaluator | None:
-    """Return the evaluator that a deployment's analyzer asks, or None."""
+    """Return the evaluator that a deployment's analyzer asks; None: the deployment file names none."""
     part = deployment.file.analyzer
     if part.evaluator is None:
         return None
@@ -104,10 +108,11 @@ def evaluator_here(deployment: Deployment) -> Evaluator | None:
 
 
 def namer(campaign: Campaign, evaluator: Evaluator | None) -> Evaluator | None:
-    """Return the evaluator that an oblivious campaign needs to name values; None: a keyed campaign needs none.
+    """Return the evaluator that an oblivious campaign needs to name values; None: a keyed campaign needs no evaluator.
 
     Raises:
-        UsageError: the campaign is oblivious and `evaluator` is None, or it is keyed and its file lacks the hash key.
+        UsageError: the campaign is oblivious and `evaluator` is None, or the campaign is keyed and its file lacks the
+            hash key.
     """
     if not campaign.is_oblivious:
         campaign.require_whole()

@@ -1,4 +1,4 @@
-"""Files with their lengths and digests, as a summary lists them, and a check of a file against such a list."""
+"""List files with their lengths and digests, as a summary has them, and check a file against its length and digest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipelines.outputs.summary import ListedFile
 
 
 def listed_as(path: str) -> ListedFile:
-    """Return a file as a summary lists it; raises UsageError if it cannot be read."""
+    """Return a file's name, length and digest, as in a summary; raises UsageError if the file cannot be read."""
     try:
         return ListedFile(path.rpartition("/")[2], *storage.digest_of(path))
     except OSError as error:
@@ -31,7 +31,7 @@ def fault_of(path: str, expected_bytes: int, digest: str) -> str | None:
 
 
 def listed_files(directory: str, folders: Iterable[str]) -> dict[str, tuple[ListedFile, ...]]:
-    """Return every file of a job's output, by its folder."""
+    """Return the files in these folders of a job's output, by folder, with lengths and digests."""
     return {
         folder: tuple(listed_as(path) for path, _ in all_files(storage.join(directory, folder))) for folder in folders
     }
@@ -39,5 +39,5 @@ def listed_files(directory: str, folders: Iterable[str]) -> dict[str, tuple[List
 
 def all_files(directory: str) -> list[tuple[str, int]]:
     """Return path and size of all files of a directory, with any name."""
-    # A store may have an object in a directory's place.
+    # In a store, an object whose name ends in a slash may stand for the directory; this object is no file.
     return [(path, size) for path, size in storage.list_files(directory, "") if not path.endswith("/")]

@@ -1,4 +1,4 @@
-"""The hops of a batch: their order, the party that runs each, what each reads and writes, and the present outputs."""
+"""The hops of a batch: their order, the party, input and output of each hop, and the outputs that exist."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _HOPS = (
 CHAIN: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS}
 """The hops by name, in their order."""
 HANDED_ON: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS if hop.signer}
-"""The hops that write for another party; retention deletes their outputs."""
+"""The hops whose output another party reads; retention deletes these outputs."""
 CHARGING: frozenset[HopName] = frozenset(("release", "discover", "analyze"))
 """The hops that charge the ledger."""
 READERS: Mapping[Stream, HopName] = {hop.stream: hop.name for hop in _HOPS if hop.stream and hop.input == "shuffle"}
@@ -57,7 +57,7 @@ READERS: Mapping[Stream, HopName] = {hop.stream: hop.name for hop in _HOPS if ho
 
 
 def hop_names(campaign: Campaign, parties: Container[Party]) -> list[HopName]:
-    """Return the hops of a campaign's batches that these parties run, in their order."""
+    """Return the hops that these parties run on a campaign's batches, in the order of the hops."""
     streams = {None, *campaign.streams}
     return [hop.name for hop in _HOPS if hop.stream in streams and hop.party in parties]
 
@@ -73,7 +73,7 @@ def table_of(deployment: Deployment, batch: Batch) -> str:
 
 
 def outputs(deployment: Deployment, folder: str, campaign: str) -> Iterator[tuple[Batch, str]]:
-    """Yield each batch with an output in a folder, and the path of its summary, sorted by name."""
+    """Yield each batch that has an output in a folder, and the path of the output's summary, sorted by batch."""
     for path, _ in storage.list_tree(deployment.folder(folder, campaign), f"*/{SUMMARY}"):
         batch = Batch.named(campaign, path.split("/")[-2])
         if batch is not None:
@@ -81,7 +81,7 @@ def outputs(deployment: Deployment, folder: str, campaign: str) -> Iterator[tupl
 
 
 def all_outputs(deployment: Deployment, folder: str) -> dict[str, list[Batch]]:
-    """Return, for each campaign, the batches with an output in a folder, from one listing."""
+    """Return, for each campaign, the batches that have an output in a folder; the folder is listed only once."""
     found: dict[str, list[Batch]] = defaultdict(list)
     for path, _ in storage.list_tree(deployment.folder(folder), f"*/*/{SUMMARY}"):
         campaign, name = path.split("/")[-3:-1]

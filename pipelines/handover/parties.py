@@ -1,9 +1,10 @@
-"""Hand an output to the next party: its summary names the batch, lies in that batch's folder, and may be signed.
+"""Hand an output to the next party: the output's summary names the batch, lies in its folder, and may be signed.
 
-The folder has the batch's name. `hushcount run` names a batch WINDOW-EPOCH-FINGERPRINT; a job that is run by hand takes
-the last part of `--out`. So a copy in the folder of another batch is refused, whether it is signed or not.
+The output's folder has the batch's name. `hushcount run` names a batch WINDOW-EPOCH-FINGERPRINT. If a job is run by
+hand, the batch's name is the last part of `--out`. So a copy of an output in the folder of another batch is refused,
+whether the output is signed or not.
 
-The package `keys` is imported only if a key is named: a party that does not sign does not have that package.
+The package `keys` is imported only if a key is named, because a party that does not sign does not have this package.
 """
 
 from __future__ import annotations
@@ -30,18 +31,19 @@ if TYPE_CHECKING:
 
 
 def batch_name(directory: str) -> str:
-    """Return the name of a directory's batch: the last part of its path; a link counts by its own name."""
+    """Return the name of a directory's batch, the last part of the path; of a link, the link's own name."""
     path = directory if storage.is_remote(directory) else os.path.abspath(directory)
     return path.rstrip("/").rpartition("/")[2]
 
 
 def hand_on(directory: str, to: Output, folders: Iterable[str], summary: HopSummary) -> HopSummary:
-    """Write the summary of an output, signed if there is a key. This comes last: it marks the output as complete.
+    """Write the summary of an output, signed if there is a key.
 
-    A private output is not signed here, but when it is handed to another party.
+    Write it after all other files, because it marks the output as complete. A private output is signed later, when it
+    is handed to another party.
 
     Returns:
-        The summary as written: with its batch, and with the list of files if there is a key.
+        The summary as written, which names the batch and, if there is a key, lists the files.
 
     Args:
         directory: directory with the files of the output.
@@ -49,7 +51,7 @@ def hand_on(directory: str, to: Output, folders: Iterable[str], summary: HopSumm
         folders: folders of the directory that another party reads.
     """
     batch = to.writer.batch or batch_name(to.out)
-    # The signature covers the batch.
+    # The batch's name is put into the summary, so the signature covers it.
     summary = placed(directory, replace(summary, batch=batch, window=_window(batch)))
     if to.signer is not None:
         from pipelines.handover.signed import sign
@@ -61,12 +63,12 @@ def hand_on(directory: str, to: Output, folders: Iterable[str], summary: HopSumm
 
 
 def require_place(directory: str, summary: HopSummary, campaign: Campaign, signed: bool) -> None:
-    """Raise UsageError if an output is not in its batch's folder; if unsigned, check only folders named by `run`."""
+    """Raise UsageError if an output is not in its batch's folder; if unsigned, check only names from `run`."""
     name, given = batch_name(directory), summary.batch
     window = _window(name)
     if not signed and window is None:
         return
-    # Another party wrote the text, so the message repeats it only if it is the name of a batch.
+    # Another party wrote the batch's name in the summary, so the message repeats it only if it has the form of a name.
     shown = f"batch {given}" if given is not None and _window(given) else "another batch"
     expected = name if window is None else f"{window}-{folder_name(campaign.epoch, campaign.fingerprint.hex())}"
     if (given, summary.window, name) != (name, window, expected):
@@ -77,13 +79,13 @@ def require_place(directory: str, summary: HopSummary, campaign: Campaign, signe
 
 
 def _window(name: str) -> str | None:
-    """Return the window in the name of a batch of `hushcount run`; None for other names."""
+    """Return the window in a batch's name that `hushcount run` made; None for other names."""
     batch = Batch.named("", name)
     return None if batch is None else batch.window
 
 
 def signer_of(keys: Path | str | None, role: SigningRole) -> KeyReference | None:
-    """Return the key that a party signs with, or None without a key directory.
+    """Return the key that a party signs with; None if `keys` is None.
 
     Raises:
         UsageError: the key is missing or cannot be used, or the package `keys` is not installed.
@@ -104,7 +106,7 @@ def signer_of(keys: Path | str | None, role: SigningRole) -> KeyReference | None
 
 
 def verified_by(keys: Path | None, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
-    """Return the public keys of the party before: one must have signed the input; empty: signatures are not checked."""
+    """Return the public keys of the party before, one of which must have signed the input; empty: no check."""
     if keys is None:
         return ()
     from keys.directories import verify_keys

@@ -1,4 +1,4 @@
-"""Names and paths that identify their content: a batch's folder, a window's folder, a segment in the store."""
+"""Names of batches, and paths of windows and segments in the store, which identify what lies there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SEGMENT_NAMES = 5
 
 @dataclass(frozen=True, order=True)
 class Batch:
-    """Segments of one campaign file that are shuffled together, of one stream or of several.
+    """The segments of one campaign file, of one or several streams, that are shuffled together.
 
     Attributes:
         window: name of the window at the end of which the batch was made.
@@ -40,7 +40,7 @@ class Batch:
 
     @classmethod
     def named(cls, campaign: str, name: str) -> Batch | None:
-        """Return the batch of that name; None if it is no batch's name: operators put their own folders beside ours."""
+        """Return the batch with this name; None if the name is not a batch's, as of a folder that an operator made."""
         match = re.fullmatch(BATCH_NAME, name)
         if match is None or not is_window(match["window"]):
             return None
@@ -49,7 +49,7 @@ class Batch:
 
 @dataclass(frozen=True, order=True)
 class WindowPath:
-    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW in the folder of segments, with manifests and a folder for each stream.
+    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW in the folder of segments: a folder with manifests and a folder per stream.
 
     Attributes:
         file: EPOCH-FINGERPRINT of the campaign file.
@@ -61,7 +61,7 @@ class WindowPath:
 
     @classmethod
     def of(cls, path: str) -> WindowPath:
-        """Return the folder of a manifest or segment; `path` is relative to the folder of segments."""
+        """Return the window of a manifest's or segment's `path`, which is relative to the folder of segments."""
         campaign, file, window, _ = path.split("/", 3)
         return cls(campaign, file, window)
 
@@ -71,7 +71,7 @@ class WindowPath:
 
 @dataclass(frozen=True)
 class SegmentPath:
-    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/STREAM/NAME in the folder of segments. A writer there can invent any such path.
+    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/STREAM/NAME in the folder of segments, whose writers can invent any such path.
 
     Attributes:
         file: EPOCH-FINGERPRINT of the campaign file.
@@ -85,7 +85,7 @@ class SegmentPath:
 
     @classmethod
     def parse(cls, path: str) -> SegmentPath | None:
-        """Return a segment's path from a path relative to the folder of segments; None if the file is no segment."""
+        """Return the parts of a segment's `path` below the folder of segments; None if the file is no segment."""
         names = path.split("/")
         return cls(*names) if len(names) == _SEGMENT_NAMES and path.endswith(".blocks") else None
 

@@ -1,4 +1,4 @@
-"""A batch sealed to a destroyed key: every report is counted, and nothing else is done."""
+"""If a batch is sealed to a destroyed key, count every report of the batch and do nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ REASON: Reason = "retired_key"
 
 
 class CountedRetired(RetiredKey):
-    """All reports sealed to a destroyed key were counted; `reports` is their number, `summary` was written."""
+    """The reports of a batch that are sealed to a destroyed key were counted.
+
+    `reports` is how many; `summary` was written.
+    """
 
     def __init__(self, message: str, id: str, reports: int, summary: HopSummary) -> None:
         super().__init__(message, id)
@@ -35,11 +38,11 @@ class CountedRetired(RetiredKey):
 
 @dataclass(frozen=True)
 class RetiredBatch:
-    """A batch that nobody can open: the key of its campaign was destroyed.
+    """A batch that nobody can open, because the key of its campaign was destroyed.
 
     Attributes:
-        hop: the hop that writes: analyze, release or discover.
-        to: the output.
+        hop: the hop whose summary is written: analyze, release or discover.
+        to: where the summary is written.
         signed_by: public keys of the party before; empty: signatures are not checked.
         released: whether the input is the auxiliary server's release, which the analyzer would open.
     """
@@ -54,12 +57,14 @@ class RetiredBatch:
 
 
 def account_retired(batch: RetiredBatch) -> NoReturn:
-    """Write a summary.json that counts every report of a batch as retired_key, and no other file; then raise.
+    """Write only a summary.json, which counts every report of a batch as retired_key; then raise CountedRetired.
 
-    Nothing is opened, released or charged. The exit status says that there is no result.
+    No report is opened or released, and nothing is charged. Through the exception, the command's exit status says that
+    there is no result.
 
     Raises:
-        CountedRetired: always; it has the number of reports and the path of the summary that counts them.
+        CountedRetired: always; it has the number of reports and the summary, and its message names the file of the
+            summary.
         UsageError: the input is not complete, or `out` is taken.
         SignatureError: none of the keys in `signed_by` signed the input as it is.
     """
@@ -85,7 +90,7 @@ def _of_reports(campaign: Campaign, upstream: HopSummary, hop: str, source: str)
     check_complete(upstream, campaign, stream, files, exact=True)
     number = upstream.accepted_of(stream)
     summary = make_summary(hop, campaign, {stream: StreamCounts(number, 0, {REASON: number})}, None, upstream)
-    # The analyzer reads this as an empty release, so the next hop of the batch can run.
+    # With released=0 the analyzer reads this summary as an empty release, so the next hop of the batch can run.
     return replace(summary, released=0) if hop == "release" else summary
 
 

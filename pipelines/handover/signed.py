@@ -1,8 +1,8 @@
-"""Signed outputs: the next party reads exactly the files that the party before it wrote for this batch.
+"""Sign outputs and check them, so that a party reads exactly the files that the party before it wrote for this batch.
 
 `summary.json` names hop, campaign, epoch, fingerprint, batch and window, and lists the files with their digests.
-`summary.json.sig`, beside the files, signs exactly the bytes of the summary. So the reader finds a lost, added,
-exchanged or altered file, or an output in the place of another, and names it before it reads any report.
+`summary.json.sig`, beside the files, signs exactly the bytes of the summary. So, before it reads any report, the reader
+reports a lost, added, exchanged or altered file, or an output in the place of another output.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ SIGNATURE = f"{SUMMARY}.sig"
 
 
 def sign(directory: str, summary: bytes, reference: KeyReference) -> None:
-    """Write the signature of a summary's file into the directory of the files that it lists."""
+    """Write the signature of a summary's bytes into the directory with the files that the summary lists."""
     signature = reference.sign(summary, "summary")
     storage.write_whole(storage.join(directory, SIGNATURE), [signature.model_dump_json().encode() + b"\n"])
 
 
 def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> HopSummary:
-    """Return the summary of an output, from the bytes that one of `keys` signed; do not take the keys from the output.
+    """Return an output's summary after a check that one of `keys` signed it; the keys must not come from the output.
 
     Raises:
         SignatureError: the summary is not signed, or none of these keys signed it.
@@ -42,7 +42,7 @@ def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> HopSummary:
         raise SignatureError(f"{path} is not signed: the party that wrote it must give --sign-with KEYS")
     signature = parse_signature(storage.read_bytes(signature_path, SIGNATURE_BYTES), signature_path)
     verify(keys, payload, "summary", signature)
-    # Parse the bytes that were verified: the file may have changed since.
+    # Parse the bytes that were verified, because the file may have changed after they were read.
     return parse_summary(payload, path)
 
 
@@ -51,7 +51,7 @@ def require_files(directory: str, folder: str, summary: HopSummary, *, digests: 
 
     Args:
         folder: folder of the stream to read; files of the other streams may have gone to another party.
-        digests: whether to read the files; if not, only their names and lengths are compared.
+        digests: whether to compare the digests of the files; if not, only names and lengths are compared.
 
     Raises:
         SignatureError: a file is missing, was added, or differs from the signed list; the message names the file.

@@ -1,9 +1,10 @@
-"""Messages of a party about a hop: a statement to the readers of its output, a receipt to the writer of its input.
+"""Messages of a party about a hop: statements to the readers of the hop's output, receipts to the writer of an input.
 
-No party reads another party's log. A party writes a statement after the hop's `done` entry, and the statement names
-that entry. A party writes a receipt after its first hop that read an output; a receipt has no reasons and no results.
-Statements and receipts are signed if hand-overs are. Their folders are `stated/PARTY` and `receipts/PARTY`. Other
-parties may read these folders, or get copies of them.
+No party reads another party's log. A party writes a statement after the `done` entry of a hop in its own log, and the
+statement names this entry. A party writes a receipt after its first hop that read another party's output; a receipt has
+no reasons of rejection and no results. Statements and receipts are signed if outputs for other parties are signed.
+Statements are in the folder `stated/PARTY`, receipts in `receipts/PARTY`. Other parties may read these folders, or get
+copies of them.
 """
 
 from __future__ import annotations
@@ -61,12 +62,12 @@ class Statement(Part):
     """A statement or a receipt about a hop of a batch.
 
     Attributes:
-        party: the party that writes it.
+        party: the party that writes the message.
         hop: in a statement, the hop that the party ran; in a receipt, the hop that wrote the party's input.
-        summary: digest of the summary of that hop; null: the batch had nothing for the hop.
+        summary: digest of the summary of that hop; null: the batch had no input for the hop.
         streams: counts of the hop; empty in a receipt.
-        taken: in a receipt, how many records the party took.
-        after: the entry of the party's log after which this was written.
+        taken: in a receipt, how many records the party read as its input.
+        after: the entry of the party's log after which the message was written.
     """
 
     format: Literal[1] = 1
@@ -83,7 +84,10 @@ class Statement(Part):
 
     @property
     def name(self) -> str:
-        """Name of the file: a later statement about the same hop has another name, so it replaces no earlier one."""
+        """Name of the file.
+
+        Each statement about a hop has its own name, so no statement replaces an earlier statement.
+        """
         after = self.after
         return f"{self.batch}.{self.hop}.{after.generation:06d}-{after.number:010d}-{after.entry[:16]}{SUFFIX}"
 
@@ -103,18 +107,18 @@ class Named(NamedTuple):
 
     @classmethod
     def parse(cls, name: str) -> Named | None:
-        """Return the parts of a file name; None: the file is not a statement."""
+        """Return the parts of a file name; None: the name is not that of a statement or receipt."""
         match = _NAME.fullmatch(name)
         return match and cls(match[1], match["hop"], int(match["generation"]), int(match["number"]), match["entry"])
 
     @property
     def order(self) -> tuple[int, int]:
-        """Sort key: the later of two entries has the greater value."""
+        """Sort key of entries: a later entry has a greater key."""
         return self.generation, self.number
 
 
 def put(deployment: Deployment, said: Statement, signer: KeyReference | None) -> None:
-    """Write a statement for other parties; its signature is written first."""
+    """Write a statement or receipt for other parties, but its signature first."""
     path = deployment.folder(FOLDERS[said.kind], said.party, said.campaign, said.name)
     data = said.model_dump_json().encode() + b"\n"
     if signer is not None:
@@ -124,19 +128,19 @@ def put(deployment: Deployment, said: Statement, signer: KeyReference | None) ->
 
 
 def names(deployment: Deployment, kind: Kind, party: Party, campaign: str) -> dict[str, Named]:
-    """Return the file names of a party's statements about a campaign, each with its parts."""
+    """Return the file names of a party's statements or receipts about a campaign, each with the parts of the name."""
     folder = deployment.folder(FOLDERS[kind], party, campaign)
     return _named(path for path, _ in storage.list_files(folder, SUFFIX))
 
 
 def names_from(deployment: Deployment, kind: Kind, party: Party, campaign: str, window: str) -> dict[str, Named]:
-    """Return what `names` does; some or all names on batches of windows before `window` are left out."""
+    """Return what `names` returns, but names for batches of windows before `window` may be left out."""
     folder = deployment.folder(FOLDERS[kind], party, campaign)
     return _named(path for path, *_ in storage.list_from(folder, 0, lambda _: window))
 
 
 def all_names(deployment: Deployment, kind: Kind, party: Party) -> dict[str, dict[str, Named]]:
-    """Return what `names` does for every campaign, by the campaign's id, from one listing of the folder."""
+    """Return what `names` returns, for every campaign by the campaign's id; the folder is listed only once."""
     found: dict[str, list[str]] = defaultdict(list)
     for path, _ in storage.list_tree(deployment.folder(FOLDERS[kind], party), f"*/*{SUFFIX}"):
         found[path.split("/")[-2]].append(path)
@@ -160,10 +164,10 @@ def read(
 
     Args:
         keys: public keys of the party; empty: signatures are not checked.
-        wanted: tells whether to read the statements about a batch and hop: there may be very many.
+        wanted: returns whether to read the statements about a batch and hop, because there may be very many statements.
 
     Returns:
-        For each batch and hop, the valid statement after the latest entry; and the sentences.
+        For each batch and hop, the valid statement that was written after the latest entry; and the sentences.
     """
     about: dict[tuple[str, str], list[tuple[tuple[int, int], str]]] = defaultdict(list)
     for name, named in names(deployment, kind, party, campaign).items():
@@ -177,7 +181,8 @@ def read(
             try:
                 said = _read(path, keys, kind)
             except (FormatError, SignatureError, OSError) as error:
-                # Another party may have put something other than a file there; that must not stop the reader.
+                # OSError: another party may have put something other than a file at `path`. The other statements are
+                # still read.
                 problems.append(told(error))
                 continue
             if (said.kind, said.party, said.campaign, said.name) == (kind, party, campaign, name):
@@ -201,7 +206,7 @@ def _read(path: str, keys: Sequence[VerifyKeyPart], kind: Kind) -> Statement:
 
 
 def keys_of(deployment: Deployment, party: Party) -> tuple[VerifyKeyPart, ...]:
-    """Return a party's public keys: one of them must have signed its statements; empty: signatures are not checked."""
+    """Return a party's public keys, one of which must have signed its statements; empty: signatures are not checked."""
     known = {
         "shuffler": deployment.shuffler_keys,
         "aux-server": deployment.aux_server_keys,
@@ -211,5 +216,5 @@ def keys_of(deployment: Deployment, party: Party) -> tuple[VerifyKeyPart, ...]:
 
 
 def others(deployment: Deployment) -> tuple[Party, ...]:
-    """Return the parties that run elsewhere."""
+    """Return the parties that run in other deployments."""
     return tuple(party for party in PARTIES if party not in deployment.file.parties)

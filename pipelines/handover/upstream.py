@@ -1,4 +1,4 @@
-"""Check a job's input: it must be the whole output of the hop before, or complete by the manifests of collectors."""
+"""Check a job's input: the output of the hop before must be whole, and a collector's manifest must be in its place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 
 COMMANDS = {"release": "discover --party aux-server"}
-"""The job of a hop, if its name differs from the hop's."""
+"""The command of the job that runs a hop, if the command's name differs from the hop's name."""
 
 
 def read_upstream(
@@ -31,9 +31,10 @@ def read_upstream(
     """Read the summary of the hop before.
 
     Args:
-        signed_by: public keys of the party of that hop: one must have signed the output. Empty: signatures are not
-            checked.
-        folder: folder of the output that the job reads; its files are checked if signatures are.
+        signed_by: public keys of the party of that hop, one of which must have signed the output. Empty: signatures are
+            not checked.
+        folder: folder of the output that the job reads; if signatures are checked, the files in the folder are checked
+            too.
 
     Raises:
         UsageError: the directory is not a complete output of that hop for this campaign and batch.
@@ -47,7 +48,7 @@ def read_upstream(
             f"input directory {directory} is not a complete output of hushcount job {command}: it has no {SUMMARY}"
         )
     if signed_by:
-        # Imported here, because the shuffler checks no signatures and does not have the package `keys`.
+        # Import here, because the shuffler checks no signatures and does not have the package `keys`.
         from pipelines.handover.signed import read_signed, require_files
 
         summary = read_signed(directory, signed_by)
@@ -74,7 +75,8 @@ def placed_manifest(data: bytes, path: str, folder: WindowPath) -> Manifest:
     """Return the manifest in a file's bytes; `folder` is the folder of the file.
 
     Raises:
-        FormatError: it is not a manifest, or its window, campaign file or collector does not match its path.
+        FormatError: the file is not a manifest, or the manifest's window, campaign file or collector does not match the
+            path.
     """
     manifest = read_manifest(data, path)
     of = WindowPath(manifest.campaign, folder_name(manifest.epoch, manifest.fingerprint), manifest.window)
@@ -84,11 +86,11 @@ def placed_manifest(data: bytes, path: str, folder: WindowPath) -> Manifest:
 
 
 def senders_of(window: str, segments: Collection[str]) -> Senders:
-    """Return how a window's senders were told apart, by its manifests and by the token keys in names of segments.
+    """Return how a window's senders were told apart, from the window's manifests and the token keys in segments' names.
 
     Args:
-        segments: STREAM/FILE. A segment in no manifest counts as told apart in the weakest way; so do all segments if a
-            manifest is invalid.
+        segments: names of segments, as STREAM/FILE. The senders of a segment that is in no manifest count as told apart
+            in the weakest way. If a manifest is invalid, this holds for all segments.
     """
     named: dict[str, Authentication] = {}
     for path, _ in storage.list_files(window, SUFFIX):
@@ -108,13 +110,14 @@ def check_complete(
 ) -> None:
     """Check that the files hold as many records as the hop before forwarded.
 
-    Files of another campaign or record length do not count: they go to the dead letter.
+    Files of another campaign or record length are not counted, because their records go to the dead letter.
 
     Args:
-        exact: whether too many records are wrong too: the shuffler drops duplicates, but the analyzer would count them.
+        exact: whether too many records are an error too. The shuffler drops copies of reports, but the analyzer would
+            count them.
 
     Raises:
-        UsageError: a file is missing or delivered twice.
+        UsageError: the files hold too few records, so a file is missing; or, if `exact`, too many, so a file was added.
     """
     forwarded = upstream.accepted_of(stream)
     lengths = (campaign.sealed_bytes(stream), envelope_dtype(campaign.sealed_bytes(stream)).itemsize)
