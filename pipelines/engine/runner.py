@@ -141,8 +141,7 @@ def _silent_readers() -> Iterator[None]:
 
 
 def _finish(result: beam.runners.runner.PipelineResult) -> None:
-    """Wait for a job, and cancel it if the wait is interrupted, because the job must not write after the command ended.
-    """
+    """Wait for a job; if the wait is interrupted, cancel the job, so that it does not write after the command's end."""
     try:
         state = result.wait_until_finish()
     except BaseException:

@@ -52,7 +52,7 @@ class Lease(Part):
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds: between raises, until an unchanged lease is free, between looks, and for a holder to do a request."""
+    """Seconds between raises, until an unchanged lease is free, between reads, and for a holder to answer a request."""
 
     raised: float = _RAISED_SECONDS
     still: float = _STILL_SECONDS

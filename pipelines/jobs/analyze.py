@@ -46,7 +46,7 @@ from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
 from pipelines.outputs.summary import make_summary
 
 _MOST_CELLS = 1 << 25
-"""The most cells of one graph's tallies: 256 MiB. A worker holds the tallies of all its batches in memory."""
+"""The most cells of one graph's tallies: 256 MiB. A worker keeps the tallies of all batches of a graph in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ def analyze_steps(
 
     Args:
         asked: items to count in an open domain without a sketch.
-        grouped: names of further items to count there.
+        grouped: names of further items to count in an open domain without a sketch.
 
     Raises:
         UsageError: `asked` is None and `grouped` is empty in an open domain without a sketch.
@@ -147,21 +147,23 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
     overwrite: bool = False,
     writer: Writer = BY_HAND,
 ) -> BatchJob | RetiredBatch:
-    """Plan to open, tally and estimate: estimates.parquet, estimates.csv, tally.npz, report.html and summary.json.
+    """Plan to open and tally, and write estimates.parquet, estimates.csv, tally.npz, report.html and summary.json.
 
     Args:
         input_directory: the output of hushcount job shuffle.
         keys: directory with the analyzer's private key, or env:NAME, an environment variable of every worker.
         items: items to estimate, one a line or a .csv with the column item; None: the whole dictionary. In an open
-            domain None means the items of `found`; without `found` there is only a tally.
+            domain None means the items of `found`; if `found` is None too, only a tally is made.
         found: a result of hushcount job discover, for the page.
-        nothing_found: whether discovery ended without a result. Then no item is counted in an open domain without a
-            sketch. There, a call without `items`, `found` and this is refused: the caller may have forgotten the items.
-        grouped: further items to count in an open domain without a sketch, as for `analyze_steps`.
+        nothing_found: whether discovery ended without a result. If true, a tally without items is allowed in an open
+            domain without a sketch. Otherwise such a campaign needs `items`, `found` or `grouped`, because the caller
+            may have forgotten the items.
+        grouped: names of further items to count in an open domain without a sketch.
         levels: confidence of the intervals and false-positive rate of detection.
-        signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
-        ledger: charges the release, once for an input; None: nothing is charged.
-        clock: tells the ledger the time.
+        signed_by: the shuffler's public keys, one of which must have signed the input. Empty: signatures are not
+            checked.
+        ledger: the ledger that charges the release, once for each input; None: nothing is charged.
+        clock: returns the ledger's time.
         window: the window at the end of which the batch was made, for the table; None: not known.
 
     Raises:
@@ -192,7 +194,8 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
     upstream = read_upstream(input_directory, "shuffle", campaign, signed_by, "reports")
     reports = storage.join(folder_of(input_directory, upstream), "reports")
     files = find_files(reports, SEALED["reports"])
-    # The ledger computes the cost of the release from the number of reports that the hop before states.
+    # The ledger computes the cost of the release from the number of reports that the hop before states, so check that
+    # the files hold this number.
     check_complete(upstream, campaign, "reports", files, exact=True)
     return AnalyzeJob(
         campaign=campaign,
@@ -213,9 +216,9 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
 @with_input_types(tuple[int, Sums], bool)
 @with_output_types(tuple[int, int])
 class WriteTallyPart(beam.DoFn):
-    """(block of rows, Sums) in, one file for each written, (number of the order, its reports) out.
+    """(block of rows, Sums) in, one file written for each block, (number of the order, number of reports) out.
 
-    A file is written whole or not at all, and only if the side input `allowed` is true.
+    A file is written only if the side input `allowed` is true. It is written whole or not at all.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -231,7 +234,7 @@ class WriteTallyPart(beam.DoFn):
 
 
 def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str) -> Tally:
-    """Read the parts of the tally that the job wrote, and remove them."""
+    """Read the files with parts of the tally that the job wrote, remove these files, and return the whole tally."""
     counts = mechanism.new_tally(items)
     rows, total = rows_per_block(mechanism, items), Sums(0, counts)
     for path, _ in storage.list_files(directory, ".part"):

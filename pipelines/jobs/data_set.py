@@ -1,4 +1,4 @@
-"""A result as a table of the data set: its estimates, "other", and counts of discovered values (docs/data.md)."""
+"""Write a result as a table of the data set: estimates, "other", and counts of discovered values (docs/data.md)."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ def data_set_bytes(
     counts: pa.Table | None,
     window: Window | None,
 ) -> bytes:
-    """Return the file of a result: rows with the columns of `hushcount.results`, the largest count first.
+    """Return a result as the bytes of a file: rows with the columns of `hushcount.results`, the largest count first.
 
     Args:
         estimates: a table with the columns of estimates.csv; None: no items were asked for.
         other: the last row, for all values outside the dictionary; None in an open domain.
-        counts: counts of values discovered in the same batch, with COMBINED_COLUMNS if combined; None: no counts.
+        counts: counts of values discovered in the same batch, with COMBINED_COLUMNS if the counts were combined with
+            the estimates; None: there are no such counts.
         window: the window at the end of which the batch was made; None: not known.
     """
     parts = [] if estimates is None else [_estimated(estimates, counts)]
@@ -52,7 +53,7 @@ def data_set_bytes(
 
 
 def _estimated(estimates: pa.Table, counts: pa.Table | None) -> pa.Table:
-    """Return the rows of estimates, with the combined counts of values that have such a count."""
+    """Return a row for each estimate, with the value's combined count if it has one."""
     columns: dict[str, Any] = {name: estimates[name] for name in estimates.column_names}
     for name in COMBINED_COLUMNS[2:]:
         if counts is not None and name in counts.column_names:
@@ -64,7 +65,7 @@ def _estimated(estimates: pa.Table, counts: pa.Table | None) -> pa.Table:
 def _found(
     campaign: Campaign, tally: Tally, counts: pa.Table, levels: Levels, estimates: pa.Table | None
 ) -> list[pa.Table]:
-    """Return the rows of discovered values that have no estimate, from their noisy counts."""
+    """Return a row with the noisy count of each discovered value that has no estimate."""
     law = count_law_of(campaign, tally.senders)
     there = set() if estimates is None else {*estimates["item"].to_pylist()}
     here = counts.filter(pa.array([item not in there for item in counts["item"].to_pylist()], pa.bool_()))
@@ -88,7 +89,7 @@ def _found(
 
 
 def _part(columns: Mapping[str, Any], source: str, rows: int, *, other: bool = False) -> pa.Table:
-    """Return rows of one source; a column that is not in `columns` is empty."""
+    """Return rows from one source ("estimate" or "discovery"); a column that is not in `columns` is empty."""
     of_row = schema()
     given = {**columns, "source": [source] * rows, "other": [other] * rows}
     made = {}
@@ -99,7 +100,7 @@ def _part(columns: Mapping[str, Any], source: str, rows: int, *, other: bool = F
 
 
 def _whole(rows: pa.Table, campaign: Campaign, window: Window | None, reports: int, levels: Levels) -> pa.Table:
-    """Return rows with all columns of the schema: also those with one value for all rows, and the computed ones."""
+    """Return the rows, and add the columns of the schema that have one value for all rows or are computed."""
     size, of_row = len(rows), schema()
     name = "" if campaign.mechanism is None else campaign.mechanism.name
     count, *errors = (rows[name].to_numpy() for name in ("count", "standard_error", "collision_error"))
@@ -125,9 +126,10 @@ def _whole(rows: pa.Table, campaign: Campaign, window: Window | None, reports: i
 def _file_bytes(table: pa.Table) -> bytes:
     """Return a table as a Parquet file with zstd: numbers and items in plain encoding, other columns as a dictionary.
 
-    In rows sorted by count, plain numbers compress better than a dictionary. Byte-wise encodings compress still better,
-    but not every engine reads them. Columns that are also in the path (campaign, window) have the type that pandas and
-    pyarrow give to a part of a path.
+    Because the rows are sorted by count, plain numbers compress better than a dictionary of numbers. Byte-wise
+    encodings would compress still better, but not every program that reads Parquet can read these encodings. The
+    columns campaign and window, whose values are also in the file's path, have the type that pandas and pyarrow give to
+    a part of a path.
     """
     for name in ("campaign", "window"):
         place = table.schema.get_field_index(name)

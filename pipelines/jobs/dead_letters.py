@@ -1,7 +1,7 @@
-"""Dead letters, the sealed reports that a hop did not pass on: list them, and replay them once.
+"""List the dead letters of a job, which are the sealed reports that a hop did not pass on, and replay them once.
 
-A replay first puts a claim beside the letters, and stops if another output has claimed them. So of two replays at the
-same time only one continues.
+A replay first writes a file beside the letters, which claims them for the replay's output. If the letters are already
+claimed for another output, the replay fails. So of two replays at the same time only one continues.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class DeadLetter:
 
     Attributes:
         campaign: fingerprint of the campaign file of the job.
-        not_kept: how many reports with this reason, of any length, are in no file. They are counted, and cannot be
-            replayed.
+        not_kept: how many reports with this reason, of any length, are in no file. These reports are counted, but
+            cannot be replayed.
     """
 
     hop: str
@@ -122,8 +122,8 @@ def replay(
 ) -> HopSummary:
     """Write the kept reports of one reason as a shuffler's output, which analyze or discover can read.
 
-    The output is a batch of its own, and its release is charged separately. The letters of one reason and one campaign
-    file make only one such batch, however often they are replayed.
+    The output is a batch of its own, and the release of this batch is charged separately. However often the letters of
+    one reason and one campaign file are replayed, they become only one such batch.
 
     Args:
         campaign_path: the campaign file that the reports were made with.
@@ -132,8 +132,8 @@ def replay(
         reason: wrong_campaign or not_opened.
 
     Raises:
-        UsageError: no letter has this reason and the campaign's length, the shuffler wrote the letters, or they were
-            replayed into another output.
+        UsageError: no letter has this reason and the campaign's length, the shuffler wrote the letters, or the letters
+            were replayed into another output.
         HushcountError: the letters are fewer than the minimum batch.
     """
     campaign = Campaign.read(campaign_path)
@@ -160,7 +160,7 @@ def replay(
     folder, paths = storage.join(folder_of(directory), FOLDER, stream), {letter.path for letter in fitting}
     records = b"".join(_read(file) for file in find_files(folder, Kind.DEAD_LETTER) if file.path in paths)
     number = len(records) // length
-    # This also sorts the reports, so that their order does not reveal the order of arrival.
+    # `np.unique` also sorts the reports, so that their order does not reveal the order of arrival.
     distinct = np.unique(np.frombuffer(records, dtype=np.uint8).reshape(number, length), axis=0)
     kept = len(distinct)
     if not campaign.reaches_minimum(kept):
@@ -176,7 +176,7 @@ def replay(
         nothing = {other: StreamCounts(0, 0, {}) for other in campaign.streams}
         counts = nothing | {stream: StreamCounts(number, kept, rejected)}
         refused = storage.read_json(storage.join(directory, SUMMARY))
-        # The reports passed the cap of the batch that refused them, which may be larger than this campaign's.
+        # The cap of the refused batch was applied to these reports; it may be larger than the cap of this campaign.
         senders = recapped(told_in(refused), refused.get("cap"), campaign.shuffle.cap)
         summary = make_summary("shuffle", campaign, counts, None, senders=senders)
         return write_summary(target, replace(summary, replayed=reason))
@@ -191,11 +191,12 @@ def _read(file: BlockFile) -> bytes:
 
 
 def claim(folder: str, fingerprint: bytes, letters: bytes, out: str) -> None:
-    """Claim letters for a replay into `out`, and no other output; a second claim for `out` changes nothing.
+    """Claim letters for a replay into `out`, and into no other output; a second claim for `out` changes nothing.
 
     Args:
         folder: folder of the letters.
-        fingerprint: fingerprint of the replay's campaign file; with another file the letters count as other reports.
+        fingerprint: fingerprint of the replay's campaign file; a claim for one campaign file does not block a claim of
+            the same letters for another.
         letters: all letters, distinct and sorted.
         out: the output directory.
 

@@ -58,7 +58,7 @@ _ROLES: Mapping[Party, tuple[OpeningRole, ...]] = {
 }
 _PLACE_RECORDS = 1 << 17
 _DRAWN = ".drawn"
-"""The folder of a draw, until the ledger has kept it as the draw of this release."""
+"""The folder for the drawn bins, until the ledger has kept a draw for this release."""
 
 
 def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
@@ -83,22 +83,24 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
         input_directory: the output of hushcount job shuffle; for the analyzer alone, the auxiliary server's output.
         keys: directory with the private keys of the parties that run here, or env:NAME, an environment variable of
             every worker.
-        party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other on a
-            machine that has both keys, and removes `bins/`.
-        uncapped: whether to accept reports if clients were not told apart; a single client can then reveal a value.
-        evaluator: the evaluator of an oblivious campaign. The analyzer verifies released values with it; a test before
-            the draw makes sure that the evaluator answers.
-        signed_by: public keys of the party before: of the auxiliary server for the analyzer alone, else of the
-            shuffler. One must have signed the input. Empty: signatures are not checked.
-        signer: the auxiliary server's signing key, if it runs alone; None: unsigned.
-        ledger: charges the release, once for an input, and keeps its draw beside it; None: nothing is charged.
-        clock: tells the ledger the time.
+        party: "aux-server" writes `bins/` for the analyzer, and "analyzer" reads `bins/`. "both" does one after the
+            other on a machine that has both keys, and removes `bins/`.
+        uncapped: whether to accept reports whose clients were not told apart. If true, a single client can reveal a
+            value.
+        evaluator: the evaluator of an oblivious campaign. With the evaluator's answers the analyzer verifies released
+            values. Before the draw, one test request makes sure that the evaluator answers.
+        signed_by: public keys of the party that wrote the input: of the auxiliary server for "analyzer", else of the
+            shuffler. One of these keys must have signed the input. Empty: signatures are not checked.
+        signer: the signing key of the auxiliary server, for "aux-server" only; None: the output is not signed.
+        ledger: the ledger that charges the release, once for each input; the drawn bins are kept beside the ledger.
+            None: nothing is charged.
+        clock: returns the ledger's time.
 
     Raises:
         UsageError: a file or key is missing or invalid, `out` is taken, clients were not told apart, a client may have
             more reports than any keep rule allows, the environment names an unknown opening engine, or the campaign is
             oblivious and no evaluator is named.
-        Unanswered: that evaluator does not answer.
+        Unanswered: the evaluator does not answer.
         SignatureError: none of the keys in `signed_by` signed the input as it is.
         Withheld: the auxiliary server released nothing, because it accepted fewer reports than the minimum batch.
     """
@@ -108,7 +110,8 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
     to = Output(out, overwrite, writer, signer)
     require_opening_engine()
     try:
-        # Check keys and evaluator before the draw: values that the analyzer cannot open must not be released.
+        # Check the keys and the evaluator before the draw, because values that the analyzer cannot open must not be
+        # released.
         opening = {role: campaign_key(keys, role, getattr(campaign.keys, role)) for role in _ROLES[party]}
         if evaluator is not None:
             evaluator.require(campaign)
@@ -159,7 +162,7 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseSteps(OpeningSteps):
-    """Count equal hashes, and draw the bins that the rule keeps."""
+    """Count equal hashes in bins, and draw at random which bins are released, by the keep rule."""
 
     stream: ClassVar[Stream] = "discovery"
     rule: KeepRule
@@ -188,15 +191,15 @@ class ReleaseSteps(OpeningSteps):
 
 
 def release_steps(campaign: Campaign, key: KeyReference, senders: Senders) -> ReleaseSteps:
-    """Return the steps of a release of reports of these senders; raises as `rule_of`."""
+    """Return the steps of a release of reports whose senders were told apart as `senders` says; raises as `rule_of`."""
     return ReleaseSteps(campaign=campaign, key=key, rule=rule_of(campaign, senders))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseJob(OpeningJob):
-    """The auxiliary server's job: count equal hashes and release the bins that the rule keeps.
+    """The auxiliary server's job: count equal hashes in bins and release the bins that the keep rule selects.
 
-    On a machine that has the analyzer's key too, the released bins are then revealed in the same output.
+    If the machine has the analyzer's key too, the values in the released bins are then revealed in the same output.
     """
 
     name: ClassVar[str] = "discover"
@@ -218,13 +221,13 @@ class ReleaseJob(OpeningJob):
         for made in (drawn, bins):
             storage.make_directory(made)
         charge.keep_draw(drawn)
-        # There is one file, or no file if the draw is empty.
+        # The draw is in one file, or in no file if it is empty.
         for path, size in storage.list_files(drawn, SUFFIX):
             storage.write_whole(storage.join(bins, f"released{SUFFIX}"), [storage.read_bytes(path, size)])
         storage.remove_directory(drawn)
         summary = make_summary("release", campaign, counts, None, self.upstream, opening=opening)
         files = find_files(bins, Kind.RELEASED)
-        # This number reveals nothing beyond the release itself; the analyzer uses it to notice a lost file.
+        # `kept` reveals nothing beyond the release itself. From this number the analyzer notices if a file is lost.
         kept = total_records(files)
         summary = replace(summary, dead_letters=kept_of(place.directory, counts), released=kept)
         if self.analyzer is None:
@@ -242,6 +245,6 @@ class ReleaseJob(OpeningJob):
 
 
 def _drawn_to(place: Place) -> str:
-    """Return the folder for drawn bins: not in an output that others can read, because a draw may be discarded."""
+    """Return the folder for drawn bins, which others must not be able to read, because a draw may be discarded."""
     beside = place.spill is not None and storage.is_remote(place.directory)
     return storage.join(place.spill if place.spill is not None and beside else place.directory, _DRAWN)

@@ -1,4 +1,7 @@
-"""The draw of each order of a release. Workers of the auxiliary server load this, without modules of the analyzer."""
+"""The random draw for each order of a release.
+
+The auxiliary server's workers load this module, and none of the analyzer's modules.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from pipelines.files.orders import Orders, number_of
 
 @dataclass(frozen=True)
 class DrawOf:
-    """The draw of the order in a window."""
+    """Returns the random draw for the order in a window."""
 
     key: KeyReference
     orders: Orders

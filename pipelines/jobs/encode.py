@@ -46,7 +46,7 @@ _LOCAL_PREFIX = 0xFD  # prefix of unique local IPv6 addresses
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeJob(Job):
-    """Privatise and seal the lines of a file; both paths are absolute."""
+    """Privatise and seal the lines of a file; `campaign_path` and `values` are absolute paths."""
 
     name: ClassVar[str] = "encode"
     campaign_path: Path
@@ -97,19 +97,19 @@ def plan_encode(
     overwrite: bool = False,
     console: Console | None = None,
 ) -> EncodeJob:
-    """Plan to privatise and seal every line of a file, to `reports/` and `discovery/` of envelopes.
+    """Plan to privatise and seal every line of a file, and to write the envelopes to `reports/` and `discovery/`.
 
     Args:
         values: one value a line, UTF-8, text or .gz; with `clients`, client<TAB>value.
-        clients: whether lines name their client; if not, every line counts as another client, so the guarantees of the
-            output are for one line.
-        evaluator: a source of the evaluator's key, by which an oblivious campaign names values.
+        clients: whether lines name their client. If not, every line counts as a line of another client, so the output's
+            guarantees hold for one line, not for one client.
+        evaluator: where to read the evaluator's key, which an oblivious campaign needs to name values.
         console: prints a warning if the lines seem to name their client.
 
     Raises:
         UsageError: a file is missing or invalid, there are no values or they are not UTF-8 text, `out` is taken, the
             environment names an unknown opening engine, or the campaign is oblivious and no evaluator's key is named.
-        RetiredKey: that key was destroyed.
+        RetiredKey: the evaluator's key was destroyed.
     """
     campaign = Campaign.read(campaign_path)
     evaluator = None if campaign.discovery is None else namer(campaign, evaluator)
@@ -120,7 +120,7 @@ def plan_encode(
                 "only a few to each caller: give a directory with the evaluator's key"
             )
         evaluator.require(campaign)
-    # Reads the dictionary and checks the keys and the environment before any work.
+    # Read the dictionary, and check the keys and the environment, before any work.
     ManyClients(campaign)
     require_opening_engine()
     if clients and campaign.memory:
@@ -148,7 +148,7 @@ def plan_encode(
 @with_input_types(str)
 @with_output_types(tuple[int, list[bytes]])
 class ReadChunks(beam.DoFn):
-    """Path in, (chunk number, lines) out."""
+    """Path of a file in, (chunk number, lines of the chunk) out."""
 
     def process(self, path: str) -> Iterator[tuple[int, list[bytes]]]:
         lines, number = read_lines(Path(path)), 0
@@ -159,11 +159,11 @@ class ReadChunks(beam.DoFn):
 
 @with_input_types(tuple[int, list[bytes]])
 class Encode(beam.DoFn):
-    """(chunk number, lines) in; (chunk number, envelopes) of each stream out, tagged with the stream's name.
+    """(chunk number, lines) in; for each stream (chunk number, envelopes) out, tagged with the stream's name.
 
-    Dropped lines are counted in "counts", and not kept, because they are plain values. Reasons: not_utf8; no_client, a
-    line without a name and a tab, if lines name clients; value_too_long. For a value that is too long, the client sends
-    a discovery report without a value, because a missing report would reveal something.
+    Dropped lines are counted in "counts", but not kept, because they contain plain values. Reasons: not_utf8;
+    no_client, a line without a name and a tab, if lines name clients; value_too_long. For a value that is too long, the
+    client sends a discovery report without a value, because a missing report would reveal something about the value.
     """
 
     def __init__(self, campaign_path: str, clients: bool, lines: int, evaluator: Evaluator | None = None) -> None:
@@ -186,7 +186,7 @@ class Encode(beam.DoFn):
             yield TaggedOutput(stream, (number, b"".join(parts)))
 
     def _some(self, lines: list[bytes], chunk: int, envelopes: dict[Stream, list[bytes]]) -> Iterator[TaggedOutput]:
-        """Add the envelopes of these lines to those of each stream, and yield the counts."""
+        """Add the envelopes of these lines to the list of each stream in `envelopes`, and yield the counts of lines."""
         senders, values, refused = _parse(lines, self._clients, self._client.campaign.fingerprint)
         for stream, parts in envelopes.items():
             for reason, lost in (("received", len(lines)), *refused.items()):
@@ -210,7 +210,7 @@ class Encode(beam.DoFn):
 
 
 def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], Counter[Reason]]:
-    """Return the token of each sender, the values, and the number of refused lines by reason."""
+    """Return the senders' tokens and the values of the accepted lines, and the number of refused lines by reason."""
     tokens, values = [], []
     refused: Counter[Reason] = Counter()
     for line in lines:

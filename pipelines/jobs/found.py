@@ -30,12 +30,12 @@ FOUND = "found.csv"
 CONFIDENCE = 0.95
 _HEAD_BYTES = 1024
 _FAR = 10**6
-"""A count so large that every draw of the noise shows it."""
+"""A count so large that it is shown whatever noise is drawn."""
 _MOST_SHOWN = 1 << 53
 COUNT_COLUMNS = ("count", "standard_error", "low", "high", "bias")
-"""Columns after the item in a campaign with counts, in reports; `hushcount.discovery.found_counts` explains them."""
+"""Columns of found.csv after the item, in a campaign with counts; `hushcount.discovery.found_counts` explains them."""
 COMBINED_COLUMNS = ("estimate", "estimate_error", "combined", "combined_error")
-"""Further columns after hushcount job analyze in an open domain: the frequency estimate, and both counts combined."""
+"""Columns that hushcount job analyze adds in an open domain: the frequency estimate, and both counts combined."""
 
 
 _NUMBERS: Mapping[str, type[int | float]] = {"low": int, "high": int}
@@ -46,7 +46,7 @@ COMBINED_SAYS = (
     "shown (bias)."
 )
 ANSWERED = "reports whose evaluation came"
-"""Counts of an oblivious campaign include only these reports: a report without an evaluation has no value."""
+"""The reports that counts of an oblivious campaign include; a report without an evaluation holds no value."""
 NOT_COMBINED = (
     f"The counts of these values include only {ANSWERED}, but the frequency estimates include all reports, so the two "
     "are not combined."
@@ -59,7 +59,7 @@ OTHER_BATCH = (
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The values that discovery revealed, and its summary.
+    """The values that a discovery revealed, and the discovery's summary.
 
     Attributes:
         items: the values, in the order of the table.
@@ -78,13 +78,13 @@ def unbiased_of(campaign: Campaign, senders: Senders) -> int:
 
 
 def count_law_of(campaign: Campaign, senders: Senders) -> CountLaw | None:
-    """Return the law of the noise in a batch's counts; None if the campaign has none."""
+    """Return the law of the noise in a batch's counts; None if the campaign has no counts."""
     rule = rule_of(campaign, senders)
     return rule.count_law if rule.counts else None
 
 
 def write_found(revealed: Sequence[tuple[str, int | None]], directory: str, law: CountLaw | None = None) -> None:
-    """Write found.csv: the column item, sorted; with counts also COUNT_COLUMNS, largest first.
+    """Write found.csv: the column item, sorted; with counts also COUNT_COLUMNS, and the largest count first.
 
     Args:
         revealed: values with their shown counts. An honest auxiliary server releases no value twice; if a value comes
@@ -103,7 +103,7 @@ def write_found(revealed: Sequence[tuple[str, int | None]], directory: str, law:
 
 
 def count_table(items: Sequence[str], shown: IntArray, law: CountLaw) -> pa.Table:
-    """Return the columns item and COUNT_COLUMNS for shown counts, int64[v]."""
+    """Return a table with the columns item and COUNT_COLUMNS, computed from `shown`, the shown counts as int64[v]."""
     estimates = count_estimates(law, shown, CONFIDENCE)
     columns = [pa.array(items, pa.string()), *(getattr(estimates, name) for name in COUNT_COLUMNS)]
     return pa.table(columns, names=["item", *COUNT_COLUMNS])
@@ -115,7 +115,7 @@ def put_counts(directory: str, table: pa.Table) -> None:
 
 
 def read_found(directory: Path | str, campaign: Campaign) -> Found:
-    """Read a result of hushcount job discover in any file system; UsageError if there is none of this campaign."""
+    """Read a result of hushcount job discover; raises UsageError if the directory holds no result of this campaign."""
     summary = read_upstream(str(directory), "discover", campaign)
     path = storage.join(folder_of(str(directory), summary), FOUND)
     if campaign.discovery is None or not campaign.discovery.counts:
@@ -139,7 +139,7 @@ def read_counts(path: str) -> pa.Table:
     """Return the columns item and COUNT_COLUMNS of a found.csv with counts.
 
     Raises:
-        UsageError: as `read_found_items`, or a count is not a number, or a standard error is not above 0.
+        UsageError: as `read_found_items`; or a count is not a number, or the standard error of a count is not above 0.
     """
     rows = read_csv_rows(path, ("item", *COUNT_COLUMNS))
     items = _items(path, rows)
@@ -155,7 +155,7 @@ def read_counts(path: str) -> pa.Table:
 
 
 def shown_counts(counts: pa.Table, law: CountLaw, path: str) -> IntArray:
-    """Return the counts of a found.csv as bins showed them, int64[v]; FormatError if no bin can show a count."""
+    """Return the counts that bins showed for a found.csv, int64[v]; raises FormatError if no bin can show a count."""
     shown = np.rint(counts["count"].to_numpy() + law.mean)
     if len(shown) and not law.threshold <= shown.min() <= shown.max() <= _MOST_SHOWN:
         raise FormatError(f"{path} has a count that no bin can show: restore it")
@@ -183,13 +183,13 @@ def was_combined(path: str) -> bool:
 def combined(counts: pa.Table, estimates: pa.Table, unbiased: int) -> pa.Table:
     """Return counts of discovered values with COMBINED_COLUMNS, which are empty for a value without an estimate.
 
-    A count is combined only if its interval begins at `unbiased` or above. A value of fewer clients than `unbiased` is
-    shown because its noise was large, and no stated error of a sum with that noise would be right. By this rule such a
-    value gets a combined count in at most 2.5 % of the draws that show the value.
+    A count is combined only if its interval begins at `unbiased` or above. A value that fewer than `unbiased` clients
+    have is shown because its noise was large, so a stated error of its combined count would be wrong. By this rule such
+    a value gets a combined count in at most 2.5 % of the draws that show the value.
 
     Args:
         counts: columns item and COUNT_COLUMNS.
-        estimates: columns item, count, standard_error and collision_error, from one open-domain tally.
+        estimates: columns item, count, standard_error and collision_error, of one tally in an open domain.
         unbiased: a result of `unbiased_from`.
     """
     places = {item: place for place, item in enumerate(estimates["item"].to_pylist())}
@@ -208,12 +208,13 @@ def combined(counts: pa.Table, estimates: pa.Table, unbiased: int) -> pa.Table:
 
 
 def explain(other: float, error: float, counts: pa.Table, listed: Dictionary | None, lower: bool = False) -> Explained:
-    """Return the part of "other" that discovered values explain: values that the dictionary lacks.
+    """Return the part of "other" that comes from discovered values which the dictionary lacks.
 
     Args:
-        other, error: the frequency estimate of "other", and its standard and collision error together.
+        other, error: the frequency estimate of "other", and the root of the sum of its squared standard and collision
+            errors.
         counts: columns item and COUNT_COLUMNS.
-        lower: whether the counts miss some reports with these values, as in an oblivious campaign.
+        lower: whether the counts lack some reports with these values, as in an oblivious campaign.
     """
     known = () if listed is None else listed
     outside = np.array([item not in known for item in counts["item"].to_pylist()], dtype=bool)
@@ -224,12 +225,12 @@ def explain(other: float, error: float, counts: pa.Table, listed: Dictionary | N
 
 
 def facts_of(campaign: Campaign, senders: Senders) -> CountFacts | None:
-    """Return the facts on counts in the summary of hushcount job discover; None if the campaign has no counts."""
+    """Return what the summary of hushcount job discover says about counts; None if the campaign has no counts."""
     law = count_law_of(campaign, senders)
     if law is None:
         return None
     low, high = law.interval(_FAR, CONFIDENCE)
-    # A count is the shown count minus the noise's mean.
+    # In found.csv, a count is the count that the bin shows minus the noise's mean.
     below, above = _FAR - law.mean - low, high - _FAR + law.mean
     unit = unit_of(campaign, senders, "discovery")
     threshold, unbiased = law.threshold - law.mean, unbiased_from(law)

@@ -1,4 +1,4 @@
-"""The parts of every job: a plan, the graph of the plan, and a finish. `run` runs a plan (docs/adr/0028)."""
+"""The parts of every job: a plan, the plan's graph, and the step `finish`. `run` runs a plan (docs/adr/0028)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Finished:
-    """The result of a job's finish.
+    """What a job's `finish` returns.
 
     Attributes:
         summary: the summary of the output.
@@ -53,7 +53,7 @@ class Finished:
 
 @dataclass(frozen=True, kw_only=True)
 class Job(ABC):
-    """A plan: its input was read and checked, and nothing was written.
+    """A planned job, whose input was read and checked, but which has written nothing.
 
     Attributes:
         name: name of the job, for messages.
@@ -70,10 +70,10 @@ class Job(ABC):
     @property
     @abstractmethod
     def records(self) -> int:
-        """How many records the graph reads."""
+        """Number of records that the graph reads."""
 
     def reserve(self) -> AbstractContextManager[Charging]:
-        """Reserve the release in the ledger, for as long as a block runs."""
+        """Reserve the job's release in the ledger while a block runs."""
         return nullcontext(Charging())
 
     @abstractmethod
@@ -96,9 +96,9 @@ def run(job: Job | RetiredBatch, engine: Engine | None = None, console: Console 
 
     Args:
         job: the plan.
-        engine: runs the graph; Beam's embedded engine by default. Make the engine before the plan, because an engine
-            sets the options of stores.
-        console: shows which job is at work.
+        engine: the engine that runs the graph; Beam's embedded engine by default. Make the engine before the plan,
+            because an engine sets the options of stores.
+        console: where to show which job is at work.
 
     Returns:
         The summary as written.
@@ -106,7 +106,7 @@ def run(job: Job | RetiredBatch, engine: Engine | None = None, console: Console 
     Raises:
         CountedRetired: the key of the batch was destroyed; the output counts its reports.
         HushcountError: the release exceeds the limit, the graph failed, or its results are not complete; the output is
-            then as it was.
+            then not changed.
     """
     if isinstance(job, RetiredBatch):
         account_retired(job)

@@ -38,23 +38,24 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     epoch: int = 1,
     previous: bytes | None = None,
 ) -> Campaign:
-    """Return a validated campaign with fresh public randomness: a pool's seed, the key of the discovery hash.
+    """Return a validated campaign with new public random values: a pool's seed and the key of the discovery hash.
 
     Args:
         keys: the parties' public keys.
         directory: directory of the campaign file and its dictionary.
         mechanism: a name of the catalogue, or None for discovery only.
-        epsilon: local budget of one report; with a mechanism only.
-        dictionary: file of known items; None for the open domain. The campaign gets its own file, with the items in
-            random order, beside the campaign file.
-        settings: fixed parameters of the mechanism; the others are planned.
+        epsilon: local budget of one report; given if and only if a mechanism is given.
+        dictionary: file of known items; None for the open domain. The items are written in random order to a file of
+            the campaign's own, beside the campaign file.
+        settings: fixed parameters of the mechanism; all other parameters are planned.
         objective: what the plan minimises; the l2 loss by default.
         shuffle: cap, minimum_batch, delta.
-        discovery: epsilon, delta and further settings of discovery; None: no discovery. With hash "oblivious", `keys`
-            hold the evaluator's key of this epoch.
-        memory: number of different values with answers that a client remembers and repeats in an epoch; 0: no memory.
+        discovery: epsilon, delta and further settings of discovery; None: no discovery. If the setting hash is
+            "oblivious", `keys` must hold the evaluator's key of this epoch.
+        memory: number of different values for which a client remembers its answers, to repeat them in an epoch; 0:
+            none.
         epoch: number of the epoch.
-        previous: head of the log of epochs before this epoch; None for the first epoch.
+        previous: head of the log of earlier epochs; None for the first epoch.
 
     Raises:
         UsageError: a value is missing or out of range; the message lists all errors, each with its field.
@@ -67,7 +68,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     public = keys.model_dump(mode="json")
     oblivious = discovery is not None and discovery.get("hash") == "oblivious"
     if not oblivious:
-        # A directory may hold the keys of an evaluator that serves other campaigns.
+        # Remove the evaluator's keys: the key directory may hold keys of an evaluator that serves other campaigns.
         public["evaluator"] = []
     elif not keys.evaluator:
         raise UsageError("an oblivious campaign needs a key of the evaluator: hushcount keys new --role evaluator")
@@ -98,7 +99,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
 
 
 def _put_beside(dictionary: Path, target: Path, known: Dictionary) -> None:
-    """Write the campaign's own file of items. A file of an earlier try stays, and no file is overwritten."""
+    """Write the campaign's own file of items, if it does not exist; raise UsageError if it exists with other items."""
     lines = "".join(f"{item}\n" for item in known.items).encode()
     try:
         if not target.exists():

@@ -27,7 +27,7 @@ from pipelines.outputs.withheld import enough, require_minimum
 
 @dataclass(frozen=True, kw_only=True)
 class OpeningSteps(Steps):
-    """The steps, on one stream, of the party that has `key`."""
+    """The steps that the party with the private key `key` runs on one stream."""
 
     stream: ClassVar[Stream]
     key: KeyReference
@@ -39,7 +39,7 @@ class OpeningSteps(Steps):
     def opened(
         self, files: Mapping[str, PCollection], where: Where, opens: beam.DoFn
     ) -> tuple[dict[str, PCollection], Any]:
-        """Return the outputs of `ReadFiles`, and the outputs of `opens`: accepted, counts, opening, dead."""
+        """Return the outputs of `ReadFiles`, and the outputs of the step `opens`: accepted, counts, opening, dead."""
         length = self.campaign.sealed_bytes(self.stream)
         read = files[self.stream] | "read" >> where.read(self.campaign, length)
         opened = beam.ParDo(opens).with_outputs("counts", "opening", "dead", main="accepted")
@@ -51,8 +51,8 @@ class OpeningSteps(Steps):
         """Add the steps that count reports and write the dead letters.
 
         Returns:
-            The counts, as (number of the order, (name, number)); and a side input: whether results may be written.
-            None: always.
+            The counts, as (number of the order, (name, number)); and a side input, which is true if results may be
+            written. None: results may always be written.
         """
         campaign, stream = self.campaign, self.stream
         counts = (read["counts"], opened.counts, *further) | "all counts" >> beam.Flatten()
@@ -73,7 +73,7 @@ class OpeningJob(BatchJob):
     """A job of a party that opens reports. It reads the files of one stream, in a folder that the hop before wrote.
 
     Attributes:
-        hop: the hop in the summary.
+        hop: the name of the hop in the job's summary.
         drawn: whether the job draws its release at random.
         ledger, clock: as for `charging`.
     """
@@ -103,7 +103,8 @@ class OpeningJob(BatchJob):
     def counted(self, sums: Mapping[str, int]) -> tuple[dict[Stream, StreamCounts], Opening]:
         """Check the counts, and return the counts of the stream and of the opened boxes.
 
-        After this call, every record was read once and undamaged, and enough reports were accepted for a result.
+        If this call raises no error, every record was read once and undamaged, and enough reports were accepted for a
+        result.
 
         Raises:
             HushcountError: the engine lost records or read some twice, counts do not add up, or files are damaged.

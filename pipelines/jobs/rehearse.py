@@ -33,13 +33,13 @@ _NAMES: dict[OpeningRole, str] = {"analyzer": "analyzer", "aux_server": "auxilia
 
 @dataclass(frozen=True)
 class PartRehearsed:
-    """The result of one party's rehearsal.
+    """The result of the rehearsal of one party's key.
 
     Attributes:
-        key: id of the campaign's key of this role.
+        key: id of the campaign's key for the party's role.
         not_before, not_after: the time in which clients may seal to the key.
         sent: number of made-up reports and of released values, by kind, that the party had to open.
-        opened: number of those that the party opened, by kind.
+        opened: number of these reports and values that the party opened, by kind.
         problem: why the rehearsal failed, or None.
     """
 
@@ -54,7 +54,7 @@ class PartRehearsed:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The result of a rehearsal, party by party."""
+    """The results of a rehearsal, one for each party."""
 
     campaign: str
     epoch: int
@@ -70,7 +70,7 @@ class Rehearsal:
         return {**asdict(self), "passed": self.passed}
 
     def sentences(self) -> list[str]:
-        """Return the result for people: one sentence for each party."""
+        """Return the result as text: one sentence for each party."""
         lines = []
         for part in self.parties:
             counts = ", ".join(f"{part.opened.get(name, 0)} of {sent} {name}" for name, sent in part.sent.items())
@@ -87,13 +87,13 @@ def rehearse(
 
     Each party is rehearsed separately: temporary keys replace the keys of the other party and of the evaluator. The
     reports belong to a twin of the campaign. The twin has the same keys, mechanism, dictionary and discovery, but a
-    minimum batch of one, and its keys are valid now. Its fingerprint differs, so no batch of the real campaign accepts
-    the made-up reports.
+    minimum batch of one, and its keys are valid now. The twin's fingerprint differs from the campaign's, so no batch of
+    the real campaign accepts the made-up reports.
 
     Args:
         campaign_path: the campaign file of the next epoch.
         sources: key directories or env:NAME; each party's key is searched in all of them.
-        roles: roles of the parties to rehearse; without discovery the auxiliary server is skipped.
+        roles: roles of the parties to rehearse; in a campaign without discovery the auxiliary server is skipped.
 
     Raises:
         UsageError: the campaign file cannot be used, or no party in `roles` has reports to open.
@@ -131,7 +131,7 @@ def _rehearse_party(
 
 
 def _source(campaign: Campaign, sources: Sequence[Path | str], role: OpeningRole) -> Path | str:
-    """Return the first source that has the campaign's key of a role."""
+    """Return the first source that has the campaign's key for a role."""
     refusals = []
     for source in sources:
         try:
@@ -145,7 +145,7 @@ def _source(campaign: Campaign, sources: Sequence[Path | str], role: OpeningRole
 
 
 def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: Path) -> Path:
-    """Write the twin of a campaign, and a key directory for the other party."""
+    """Write the twin of a campaign, and a directory with temporary keys for the other party and the evaluator."""
     now = MACHINE.now()
     data = campaign.model_dump(mode="json")
     data["shuffle"]["minimum_batch"] = 1
@@ -172,7 +172,7 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
 def _run_jobs(
     path: Path, role: OpeningRole, source: Path | str, directory: Path, sent: dict[str, int], opened: dict[str, int]
 ) -> None:
-    """Run the chain of jobs; put the numbers of reports for the party into `sent`, and of opened ones into `opened`."""
+    """Run all jobs; put the numbers of reports sent to the party into `sent`, and those it opened into `opened`."""
     twin, engine, played = Campaign.read(path), Engine(), directory / "played"
     encoded, shuffled, released = (str(directory / name) for name in ("encoded", "shuffled", "released"))
     values, item = directory / "values.txt", directory / "item.txt"
@@ -195,7 +195,7 @@ def _run_jobs(
         opened["released values"] = int(list(read_found(Path(found), twin).items) == [unlisted])
     if twin.mechanism is not None:
         sent["frequency reports"] = made.accepted_of("reports")
-        # In an open domain without a sketch, the tally counts only items that are named before it is made.
+        # In an open domain without a sketch, the tally counts only items that are named before the tally is made.
         item.write_text(f"{unlisted}\n", encoding="utf-8")
         items = item if twin.dictionary is None else None
         summary = run(plan_analyze(path, shuffled, source, str(directory / "results"), items=items), engine)
@@ -205,7 +205,7 @@ def _run_jobs(
 def _values(twin: Campaign) -> tuple[str, list[str]]:
     """Return a value outside the dictionary, and the lines of a values file.
 
-    The lines are that value, often enough that its bin is kept, and some items of the dictionary.
+    The lines repeat the value often enough that its bin is kept, and hold some items of the dictionary.
     """
     dictionary = twin.read_dictionary()
     items = () if dictionary is None else dictionary.items

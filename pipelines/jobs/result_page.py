@@ -23,7 +23,7 @@ _TABLE_ITEMS = 200
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """The content of the page. `table` has the estimates and `found` the discovered values; None: there are none."""
+    """The content of the page. `table` has the estimates, `found` the discovered values; None: the page has none."""
 
     campaign: Campaign
     summary: HopSummary
@@ -32,7 +32,7 @@ class Page:
 
 
 def render(page: Page) -> str:
-    """Return the page as HTML without any reference to another file or host."""
+    """Return the page as HTML that refers to no other file and no host."""
     privacy = page.summary.stated
     blocks = (_estimates(page), *_found(page), _hops(page))
     panel = Panel("result", "", privacy.plain, privacy.sentences, blocks)

@@ -1,7 +1,7 @@
-"""Results: estimates as Parquet and CSV, the tally, the discovered values, and the page that shows them.
+"""Write results: estimates as Parquet and CSV, the tally, the discovered values, and a page that shows all of these.
 
-hushcount job estimate estimates other items from a stored tally. In an open domain without a sketch, the items of the
-deployment's groups are counted too.
+The command hushcount job estimate estimates further items from a stored tally. In an open domain without a sketch, the
+items of the deployment's groups are counted too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from pipelines.outputs.staging import require_free, staged, write_summary
 from pipelines.outputs.summary import Estimates, HopSummary, Largest, TableFacts, make_summary
 
 if TYPE_CHECKING:
-    # Workers of the analyzer read no deployment file, and lack the packages for it.
+    # Workers of the analyzer read no deployment file, and lack the packages that are needed to read one.
     from pipelines.deployment.settings import Deployment
 
 ESTIMATES = "estimates.csv"
@@ -66,7 +66,10 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """Names to estimate, and the mechanism's items for them. If `as_named`, the rows of the table keep this order."""
+    """Names to estimate, and the mechanism's items for these names.
+
+    If `as_named`, the table keeps the order of the names.
+    """
 
     names: tuple[str, ...]
     items: UInt64Array
@@ -76,7 +79,7 @@ class Wanted:
 def wanted_items(
     mechanism: Mechanism, dictionary: Dictionary | None, names: list[str] | None, as_named: bool = True
 ) -> Wanted | None:
-    """Return the named items, or the whole dictionary; None for an open domain without names.
+    """Return the named items, or, without names, the whole dictionary; None: an open domain and no names.
 
     The rows are sorted by count, largest first, unless a user chose the order of the names (`as_named`).
 
@@ -95,7 +98,7 @@ def read_names(path: Path) -> list[str]:
     """Read items to estimate: one a line, or the column "item" of a .csv such as estimates.csv or found.csv.
 
     Raises:
-        UsageError: the file cannot be read, is not UTF-8, or is a .csv without that column.
+        UsageError: the file cannot be read, is not UTF-8, or is a .csv without the column "item".
     """
     if path.suffix != ".csv":
         return read_items(path)
@@ -114,9 +117,10 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
 ) -> HopSummary:
     """Estimate, write estimates.parquet, estimates.csv and report.html, and return the summary with the estimates.
 
-    With counts of discovered values, write found.csv too. In an open domain the counts are combined with the estimates,
-    except in two cases in which the estimates count other reports: in an oblivious campaign, where discovery reports
-    may lack their value; and if the values were discovered in another batch.
+    If `found` has counts of discovered values, write found.csv too. In an open domain these counts are combined with
+    the estimates. There are two exceptions, because in these cases counts and estimates do not include the same
+    reports: an oblivious campaign, where discovery reports may lack their value; and values that were discovered in
+    another batch.
 
     Args:
         window: the window at the end of which the batch was made; None: not known.
@@ -135,14 +139,15 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
     if campaign.dictionary is not None:
         alone = estimated(campaign, tally, np.array([other_item(mechanism)], dtype=np.uint64))
         row = estimate_table(("other",), alone, levels).to_pylist()[0]
-        # The columns "_all" hold for the rows of the table together, and "other" is not among them.
+        # "other" gets no columns "_all", because these are valid for the rows of the table together, and "other" is not
+        # one of these rows.
         other = {name: row[name] for name in COLUMNS[1:] if not name.endswith("_all")}
         if counts is not None and same:
             error = math.hypot(other["standard_error"], other["collision_error"])
             listed, lower = campaign.read_dictionary(), campaign.is_oblivious
             explained = explain(other["count"], error, counts, listed, lower)
-        # Rows and "other" add up to the reports only if the rows are the whole dictionary. It is enough to compare the
-        # numbers of items, because names are distinct and listed.
+        # Rows and "other" add up to the reports only if the rows are the whole dictionary. To check this, it is enough
+        # to compare the numbers of items, because the names are distinct and in the dictionary.
         whole = table is not None and table.num_rows == campaign.dictionary.items
     if found is not None and counts is not None:
         if same and campaign.dictionary is None and table is not None:
@@ -175,13 +180,14 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     """Read a tally.npz of this campaign.
 
     Raises:
-        UsageError: the tally is missing, damaged or of another campaign.
+        UsageError: the tally is missing or damaged, or belongs to another campaign.
         TooFewOpened: the tally has fewer reports than the minimum batch.
     """
     if not storage.exists(path):
         raise UsageError(f"tally {path} does not exist")
     encoder = campaign.require_frequency().encoder
-    # The size is known, except in an open domain without a sketch: that tally has a count for each item asked for.
+    # The size of the tally is known, except in an open domain without a sketch, where it has a count for each item
+    # asked for.
     listed = np.arange(encoder.domain or 0, dtype=np.uint64)
     asked = encoder.domain is None and encoder.by_item
     most = tally_files.MOST_CELLS if asked else math.prod(encoder.tally_shape(listed))
@@ -194,7 +200,7 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     if tally.counts.shape != shape or tally.counts.dtype != np.int64 or tally.reports < 1:
         raise FormatError(f"tally {path} has shape {tally.counts.shape}, must be {shape} in this campaign: restore it")
     if tally.counts.size and not 0 <= tally.counts.min() <= tally.counts.max() <= tally.reports:
-        # A report counts at most once in a cell, for every encoder.
+        # With every encoder, a report adds at most 1 to a cell, so no count exceeds the number of reports.
         raise FormatError(f"tally {path} has counts outside 0..{tally.reports}, the number of its reports: restore it")
     if not campaign.reaches_minimum(tally.reports):
         raise TooFewOpened(
@@ -221,7 +227,7 @@ def require_counted(mechanism: Mechanism, tally: Tally, wanted: Wanted | None) -
 def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, looks: int | None = None) -> pa.Table:
     """Return estimates as a table with the columns COLUMNS, one row for each name.
 
-    The columns that end in "_all" hold for `looks` items together; by default for all rows.
+    The columns that end in "_all" are valid for `looks` items together, by default for all rows together.
     """
     looks = len(names) if looks is None else looks
     alone, together = estimate.interval(levels.confidence), estimate.interval(levels.confidence, looks)
@@ -243,7 +249,9 @@ def _largest(table: pa.Table, reports: int) -> tuple[Largest, ...]:
 
 
 def items_in_groups(choices: Mapping[str, Choice], base: Path) -> tuple[str, ...]:
-    """Return the items of groups, each once. A glob or a prefix adds no item: it selects from a dictionary.
+    """Return the items of groups, each item once.
+
+    A glob or a prefix adds no item, because it selects from a dictionary.
 
     Args:
         base: the directory that files of groups are relative to.

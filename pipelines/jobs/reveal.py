@@ -1,4 +1,4 @@
-"""The analyzer's half of hushcount job discover: open the released records, and accept those of honest clients."""
+"""The analyzer's part of hushcount job discover: open the released records, and accept the records that are valid."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pipelines.outputs.summary import make_summary
 BINS = "bins"
 """The folder of released records, in the auxiliary server's output."""
 _OPENED = ".opened"
-"""The file of opened records: each is followed by its value, padded to one length."""
+"""The file of opened records; each record is followed by its value, which is padded to the same length for all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +73,13 @@ class RevealSteps(OpeningSteps):
 
 
 def reveal_steps(campaign: Campaign, key: KeyReference, senders: Senders) -> RevealSteps:
-    """Return the steps that open a release of reports of these senders; raises as `count_law_of`."""
+    """Return the steps that open a release of reports whose senders were told apart so; raises as `count_law_of`."""
     return RevealSteps(campaign=campaign, key=key, law=count_law_of(campaign, senders))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RevealJob(OpeningJob):
-    """The analyzer's job: open the released records; in an oblivious campaign, verify them with the evaluator."""
+    """The analyzer's job: open the released records and, in an oblivious campaign, verify them with the evaluator."""
 
     name: ClassVar[str] = "discover"
     hop: ClassVar[str] = "discover"
@@ -117,7 +117,7 @@ class RevealJob(OpeningJob):
         return Finished(replace(summary, bins=kept, counts_of_values=facts))
 
     def _opened(self, path: str, form: DiscoveryFormat) -> list[tuple[bytes, str]]:
-        """Return the opened records, each with its value, and remove their file, if any record was opened."""
+        """Return the opened records, each with its value, and remove the file of opened records if it exists."""
         if not storage.exists(path):
             return []
         length, padded = self.campaign.released_bytes, len(form.pad(None))
@@ -128,7 +128,7 @@ class RevealJob(OpeningJob):
     def _verified(
         self, opened: list[tuple[bytes, str]], form: DiscoveryFormat, evaluator: Evaluator
     ) -> tuple[list[tuple[bytes, str]], Mapping[str, int]]:
-        """Verify all opened records with the evaluator; return the accepted records, and the counts."""
+        """Verify all opened records with the evaluator; return the accepted records, and the counts by outcome."""
         campaign = self.campaign
         (analyzer,) = campaign.keys.analyzer
         found, counts = verify(form, bytes.fromhex(analyzer.key), opened, evaluator.ask(campaign), public_key(campaign))
@@ -137,7 +137,7 @@ class RevealJob(OpeningJob):
 
 @dataclass(frozen=True)
 class _ReportsOf:
-    """The number of reports that the auxiliary server accepted, for the order in a window."""
+    """Returns, for the order in a window, the number of reports that the auxiliary server accepted."""
 
     orders: Orders
 

@@ -1,4 +1,4 @@
-"""hushcount job shuffle: turn envelopes into permuted sealed reports, or into nothing while the batch is too small."""
+"""hushcount job shuffle: turn envelopes into permuted sealed reports; write nothing if the batch is too small."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ class ShuffleSteps(Steps):
 class ShuffleJob(BatchJob):
     """Shuffle each stream by itself, without copies of reports that earlier batches released.
 
-    No stream waits for another: a stream below the minimum batch is left out, and counted in `left_out`.
+    If one stream is below the minimum batch, the other is still shuffled: the small stream is left out, and counted in
+    `left_out`.
     """
 
     name: ClassVar[str] = "shuffle"
@@ -117,7 +118,8 @@ class ShuffleJob(BatchJob):
         return sum(total_records(found) for found in self.files.values())
 
     def after(self, jobs: Sequence[BatchJob]) -> BatchJob:
-        # Only one job of a graph reads a file of earlier batches: the graph compares the file with all its batches.
+        # Only one job of a graph reads each file of earlier batches, because the graph compares this file with all the
+        # graph's batches.
         read = {file.path for job in jobs for files in job.inputs.values() for file in files}
         left = {stream: [one for one in files if one.path not in read] for stream, files in self.released.items()}
         return replace(self, released=left)
@@ -132,7 +134,7 @@ class ShuffleJob(BatchJob):
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         directory, campaign = place.directory, self.campaign
-        # These reports are also counted as duplicates.
+        # Leave out the counts of copies by earlier batch, because these copies are also counted as duplicates.
         sums = {name: number for name, number in sums.items() if f":{LOST_TO}" not in name}
         counts = counts_of(sums, tuple(self.files))
         for stream, counted in counts.items():
@@ -154,7 +156,7 @@ class ShuffleJob(BatchJob):
         for stream, counted in counts.items():
             written = total_records(find_files(storage.join(directory, stream), SEALED[stream]))
             if written != counted.accepted:
-                # The engine lost grouped data, or ran a step a second time on other input.
+                # The numbers differ if the engine lost grouped data, or ran a step a second time on other input.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written: run again")
         summary = make_summary("shuffle", campaign, counts, None, self.upstream, self.senders)
         return Finished(replace(summary, dead_letters=kept_of(directory, counts), left_out=left_out), tuple(counts))
@@ -169,22 +171,22 @@ def plan_shuffle(
     overwrite: bool = False,
     writer: Writer = BY_HAND,
 ) -> ShuffleJob:
-    """Plan to shuffle every stream of the input, to `reports/` and `discovery/` of sealed reports.
+    """Plan to shuffle every stream of the input, and to write sealed reports to `reports/` and `discovery/`.
 
     Args:
         source: directory with `reports/` and `discovery/` of envelopes, as hushcount job encode or a collector wrote
             them; or a batch of hushcount run, which may lack streams of the campaign.
-        signer: the shuffler's signing key; None: unsigned.
+        signer: the shuffler's signing key; None: the output is not signed.
 
     Raises:
         UsageError: a file is missing or invalid, or `out` is taken.
-        NotYet: a batch has no segment.
+        NotYet: the batch has no segment.
     """
     campaign = Campaign.read(campaign_path)
     directory = source if isinstance(source, str) else None
     require_free(out, overwrite, ("shuffle",), (directory, campaign_path))
     if signer is not None:
-        # Fail before any work if the key cannot be used.
+        # Read the signing key now, so that a key which cannot be used is reported before any work.
         signer.read_signing()
     files, released, upstream = (
         _batch_input(source, campaign) if isinstance(source, BatchFile) else _directory_input(source, campaign)
@@ -206,7 +208,7 @@ def plan_shuffle(
 
 
 def _require_released(sums: Mapping[str, int], released: Files) -> None:
-    """Raise HushcountError unless all reports of earlier batches were read: copies of unread ones would be released."""
+    """Raise HushcountError unless all reports of earlier batches were read; else copies of these would be released."""
     for stream, files in released.items():
         name = _released(stream)
         read = {of.removeprefix(f"{name}:"): number for of, number in sums.items() if of.startswith(f"{name}:")}
@@ -220,7 +222,7 @@ def _require_released(sums: Mapping[str, int], released: Files) -> None:
 
 
 def _released(stream: Stream) -> str:
-    """Return the name of the input with a stream's reports that earlier batches released."""
+    """Return the name of the input that holds the reports of a stream which earlier batches released."""
     return f"released {stream}"
 
 
@@ -247,7 +249,7 @@ def _directory_input(source: str, campaign: Campaign) -> _Input:
 
 
 def _released_files(batch: BatchFile, stream: Stream, summaries: list[HopSummary]) -> list[BlockFile]:
-    """Return a stream's files that earlier batches released; UsageError if their summaries state another number."""
+    """Return the files of a stream that earlier batches released; UsageError if these batches state other numbers."""
     found = released_files(batch, stream)
     forwarded = sum(summary.accepted_of(stream) for summary in summaries)
     present = total_records(found)
@@ -260,7 +262,7 @@ def _released_files(batch: BatchFile, stream: Stream, summaries: list[HopSummary
 
 
 def _require_input(directory: str) -> None:
-    """Raise UsageError if a local directory is missing, or has content but no folder of a stream."""
+    """Raise UsageError if a local directory is missing, or is not empty but has no folder of a stream."""
     if storage.is_remote(directory):
         return
     storage.require_directory(directory)

@@ -28,24 +28,26 @@ MOST_VALUES = 10**9
 _MOST_SECONDS = 30 * 86400.0
 _MOST_DIGITS = 100
 _REPORT_SECONDS = 5e-8
-"""Time that the quickest mechanism takes to encode a report."""
+"""Seconds that the fastest mechanism takes to encode a report."""
 Track = Callable[[Iterable[Losses], int], Iterable[Losses]]
-"""Takes the runs and their number, and returns the same runs; it can show progress."""
+"""A function that takes the runs and their number, and returns the same runs; it can show progress on the way."""
 
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """The output of `hushcount simulate`; losses in shares as [P26] section 6 defines them.
+    """The output of `hushcount simulate`. Losses are in shares of the reports, as [P26] section 6 defines them.
 
     Attributes:
         n, d: number of reports; number of items, with "other" if values are outside the dictionary.
         other: number of values outside the dictionary.
         l1, l2: sum of the items' absolute (l1) or squared (l2) errors, as the mean of all runs.
         worst_mse: the largest mean squared error of an item.
-        predicted_l2: l2 by the exact variance for these values, with collisions in newly drawn pools.
+        predicted_l2: the expected l2, from the exact variance for these values; collisions are averaged over new pools.
         lower_bound_l2: lower bound of l2 for every unbiased estimator, [P26] Theorem 3.8.
-        l1_at_bound: the l1 loss at that bound if all items are alike, [P26] Corollary 2.1. It is not a bound.
-        l2_ratio_to_bound, l2_ratio_to_predicted: None if the divisor is 0: at a large epsilon nothing varies.
+        l1_at_bound: the l1 loss if l2 is `lower_bound_l2` and all items have equal variance, [P26] Corollary 2.1. This
+            is no bound of l1.
+        l2_ratio_to_bound, l2_ratio_to_predicted: None if the divisor is 0, as at a large epsilon, where estimates do
+            not vary.
         bias_z_max: the largest mean error of an item, in standard deviations of the mean of all runs.
         encode_us_per_report, tally_us_per_report, decode_seconds: CPU time.
     """
@@ -94,14 +96,14 @@ def simulate_values(  # noqa: PLR0913  # each is an option of `simulate`
         epsilon: local budget of one report.
         values: file with one value a line, text or .gz; or a .csv with the columns item (or value) and count.
         dictionary: file of known items, one a line; None: the values in `values`.
-        runs: number of collections; each draws new functions for a pool.
-        seed: makes the simulation repeatable; None: the system's generator.
-        settings: fixed parameters; the others are planned.
+        runs: number of collections; each collection draws new functions for a pool.
+        seed: seed that makes the simulation repeatable; None: the system's random generator is used.
+        settings: fixed parameters of the mechanism; all other parameters are planned.
         objective: what the plan minimises; the l2 loss by default.
         track: shows progress.
 
     Raises:
-        UsageError: a file cannot be read, or a parameter is out of range; the message names it.
+        UsageError: a file cannot be read, or a parameter is out of range; the message names the file or parameter.
     """
     frequency_oracle(name)
     if runs < 1:
@@ -114,7 +116,7 @@ def simulate_values(  # noqa: PLR0913  # each is an option of `simulate`
     fixed = settings or {}
     try:
         parameters = plan(name, epsilon, domain, fixed, objective or Objective(), fresh_functions(seed, 0))
-        # Each run draws fresh functions unless the settings have a seed.
+        # Each run draws new functions for a pool unless the settings fix a seed.
         fresh = "seed" in parameters and "seed" not in fixed
         if fresh:
             parameters.pop("seed")
@@ -180,7 +182,7 @@ def _read_counts(values: Path) -> Counter[str]:
 
 
 def _items_in(path: Path, counts: Counter[str]) -> Dictionary:
-    """Return the values in `counts`; UsageError names the lines with values that may not be items."""
+    """Return the values in `counts`; raises UsageError, which names the lines with values that may not be items."""
     occurring = sorted(value for value in counts if value)
     if not all(map(may_be_item, occurring)):
         unfit = ((line, fault_of_item(value)) for line, value, _ in _rows(path) if value)
@@ -189,7 +191,10 @@ def _items_in(path: Path, counts: Counter[str]) -> Dictionary:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, int]]:
-    """Yield line, value and count of each line, or of each row of a .csv. An error about unfit rows comes last."""
+    """Yield number, value and count of each line, or of each row of a .csv.
+
+    If a row is not valid, the error is raised after the last row.
+    """
     if path.suffix != ".csv":
         yield from ((line, value, 1) for line, value in enumerate(read_items(path), start=1))
         return

@@ -1,4 +1,4 @@
-"""Tables as CSV and Parquet files: a file is written whole or not at all, and checked when it is read."""
+"""Write tables as CSV and Parquet files, each file whole or not at all, and check a CSV file when it is read."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _TYPES: Mapping[str, pa.DataType] = {
     **dict.fromkeys(("epoch", "reports", "items", "missing", "results"), pa.int64()),
     **dict.fromkeys(("detected", "detected_all", "backfilled", "repeated", "listed"), pa.bool_()),
 }
-"""Types of columns of answers; all other columns are floats."""
+"""The types of some columns in the tables of answers; all other columns are floats."""
 
 
 def schema_of(*names: str) -> pa.Schema:
-    """Return the schema of an answer with these columns."""
+    """Return the schema of a table of answers with these columns."""
     return pa.schema([(name, _TYPES.get(name, pa.float64())) for name in names])
 
 
 def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """Return the rows of a CSV file in any file system; UsageError if it cannot be read or lacks one of the columns."""
+    """Return the rows of a CSV file in any file system; UsageError if the file cannot be read or lacks a column."""
     try:
         raw = storage.read_bytes(path, TABLE_BYTES)
     except OSError as error:
@@ -40,17 +40,17 @@ def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
 
 def csv_bytes(table: pa.Table) -> bytes:
     """Return a table as a CSV file (`csv_cells.csv_text`)."""
-    # Column by column, because a dict for each row takes twice as long.
+    # Convert column by column, because a dict for each row takes twice as long.
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return csv_text(table.column_names, rows).encode()
 
 
 TABLES: Mapping[str, Callable[[pa.Table], bytes]] = {".csv": csv_bytes, ".parquet": parquet_bytes}
-"""The format of a table, by the ending of its file."""
+"""For each ending of a table's file, the function that writes the table in this format."""
 
 
 def require_table(path: str) -> None:
-    """Raise UsageError unless the ending of a path is that of a table."""
+    """Raise UsageError unless the path has the ending of a table's file."""
     if posixpath.splitext(path)[1] not in TABLES:
         raise UsageError(f"{path} must end in {' or '.join(TABLES)}")
 

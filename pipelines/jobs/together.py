@@ -1,6 +1,8 @@
-"""Run many batches through one graph: each is in the Beam window of its order's number, with its own directory.
+"""Run many batches through one graph.
 
-An engine takes seconds to start a job, or minutes if it starts machines. So batches that wait share one graph.
+A batch's records are in the Beam window with the number of the batch's order, and each batch has its own directory. An
+engine takes seconds to start a job, or minutes if it starts machines. So batches that wait at the same time share one
+graph.
 """
 
 from __future__ import annotations
@@ -39,15 +41,16 @@ Lost = frozenset[tuple[Stream, int]]
 
 @dataclass(frozen=True)
 class Where:
-    """Facts on a graph that its steps need besides their job.
+    """What the steps of a graph need to know about the graph.
 
     Attributes:
         orders: the order of each batch.
         records: number of records of each input, by its name, for all batches together; empty: not known.
         spill: local directory for blocks between steps; None: blocks go through the engine.
-        meets: windows that bring batches together; None: there is one batch, in the global window.
-        open: whether others can see files before the output is complete; then files wait for the minimum batch.
-        places: number of places to spread a batch over, if its number of records is not known.
+        meets: windows that bring batches together; None: the graph has one batch, in the global window.
+        open: whether others can see files before the output is complete. If true, no file is written before the minimum
+            batch is reached.
+        places: number of places to spread a batch over, if the batch's number of records is not known.
     """
 
     orders: Orders
@@ -63,7 +66,10 @@ class Where:
         return self.places or places(known, each, self.spill)
 
     def read(self, campaign: Campaign, record_bytes: int, strip: int = 0) -> ReadFiles:
-        """Return the step that reads an input. A graph that never ends must not fail because of one batch's file."""
+        """Return the step that reads an input.
+
+        With `places`, the graph never ends, and does not fail if a file cannot be read.
+        """
         return ReadFiles(campaign.fingerprint, record_bytes, strip, leaves_out=self.places is not None)
 
     def counted(self, counts: PCollection, of: str) -> PCollection:
@@ -80,12 +86,12 @@ class Where:
         return counts | f"label numbered {of}" >> beam.Map(_label, of).with_output_types(Counted)
 
     def written(self, records: PCollection, what: str) -> PCollection:
-        """(number of the order, number of written records) in, counts of `what` out, in the windows of `meets`."""
+        """(number of the order, number of records) in, counts of written `what` out, in the windows of `meets`."""
         named = records | f"written {what}" >> beam.Map(_written, what).with_output_types(Counted)
         return named if self.meets is None else named | f"written {what} of all" >> beam.WindowInto(self.meets)
 
     def folder(self, *names: str) -> FolderOf:
-        """Return a folder in the directory of each order."""
+        """Return a function that returns the folder with these names in the directory of an order."""
         return FolderOf(self.orders, names)
 
 
@@ -103,7 +109,7 @@ def _written(element: tuple[int, int], what: str) -> tuple[int, tuple[str, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Steps(ABC):
-    """What a graph does to the files of a batch. It depends on the campaign file, but not on the batch."""
+    """What a graph does to the files of a batch. The steps depend on the campaign file, but not on the batch."""
 
     campaign: Campaign
 
@@ -119,7 +125,7 @@ class Steps(ABC):
 
     @property
     def digest(self) -> str:
-        """Digest of the steps: the same for equal steps, in every process."""
+        """Digest of the steps; equal steps have the same digest in every process."""
         digest = hashlib.blake2b(digest_size=32)
         for part in (type(self).__name__.encode(), __version__.encode(), self.campaign.fingerprint, *self.follows_from):
             digest.update(len(part).to_bytes(8, "little") + part)
@@ -150,7 +156,7 @@ class BatchJob(Job):
 
     @property
     def alike(self) -> str:
-        """Digest of the job's steps: jobs with equal digests may share a graph."""
+        """Digest of the job's steps; jobs with equal digests may share a graph."""
         return self.steps.digest
 
     def order(self, directory: str) -> Order:
@@ -158,7 +164,7 @@ class BatchJob(Job):
         return Order(directory)
 
     def after(self, jobs: Sequence[BatchJob]) -> BatchJob:
-        """Return the job as it runs in one graph after these jobs."""
+        """Return the job without input files that these jobs, which are before it in the same graph, read already."""
         return self
 
     @property
@@ -167,7 +173,7 @@ class BatchJob(Job):
         return MOST_TOGETHER
 
     def lost(self, sums: Mapping[str, int]) -> Lost:
-        """Return the streams of earlier batches in the graph that forward a report which this batch drops as a copy."""
+        """Return which streams of earlier batches in the graph forward reports that this batch drops as copies."""
         return frozenset()
 
     @property
@@ -175,7 +181,7 @@ class BatchJob(Job):
         return sum(total_records(files) for files in self.inputs.values())
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
-        # A local directory appears by a rename, but in a store each object is visible once it is written.
+        # A local directory becomes visible by a rename, but each object in a store is visible once it is written.
         seen = storage.is_remote(place.directory) and not self.to.writer.private
         add_graph([self], [place.directory], pipeline, place, seen)
 
@@ -187,7 +193,7 @@ def add_graph(
 
     Args:
         directories: the directory of each job.
-        place: for the files that the jobs share.
+        place: where the files that the jobs share are written.
         seen: whether others can see files in the directories.
     """
     orders = Listed(tuple(job.order(directory) for job, directory in zip(jobs, directories, strict=True)))
@@ -209,8 +215,9 @@ class Outcome:
     """The outcome of a job in a graph.
 
     Attributes:
-        summary: the summary as written; or the exception that says why there is none.
-        lost: from `BatchJob.lost`: earlier batches of the graph that forward reports which this job dropped as copies.
+        summary: the summary as written; or the exception that says why there is no summary.
+        lost: result of `BatchJob.lost`: earlier batches of the graph that forward reports which this job dropped as
+            copies.
         problem: a sentence about a batch that nobody can open; empty for other batches.
     """
 
@@ -220,12 +227,12 @@ class Outcome:
 
     @property
     def failure(self) -> Exception | None:
-        """Why the job failed; None: it did not fail. Too few reports to forward are no failure."""
+        """Why the job failed; None: it did not fail. It is no failure if there are too few reports to forward."""
         return self.summary if isinstance(self.summary, Exception) and not isinstance(self.summary, NotYet) else None
 
 
 RunGraph: TypeAlias = Callable[[Sequence[BatchJob]], None]
-"""Runs the graph of jobs with equal steps, and leaves the counts of each job in its output."""
+"""A function that runs the graph of jobs with equal steps, and writes each job's counts into the job's output."""
 
 
 def on_engine(engine: Engine, console: Console | None = None) -> RunGraph:
@@ -234,10 +241,10 @@ def on_engine(engine: Engine, console: Console | None = None) -> RunGraph:
 
 
 def run_together(jobs: Sequence[BatchJob], run_graph: RunGraph) -> Generator[Outcome, None, None]:
-    """Run jobs with private outputs in one graph, and yield the outcome of each, in order, as soon as it is done.
+    """Run jobs with private outputs in one graph, and yield the outcome of each job, in order, once it is finished.
 
-    A release that exceeds a limit is left out of the graph. If the caller closes the generator early, the other jobs
-    are not charged. If one graph cannot take all jobs, several graphs run one after another.
+    A job whose release exceeds a limit is left out of the graph. If the caller closes the generator early, the
+    remaining jobs are not charged. If the jobs are too many for one graph, several graphs are run one after another.
 
     Args:
         jobs: jobs with equal steps, at most MOST_TOGETHER.
