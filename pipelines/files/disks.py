@@ -59,8 +59,7 @@ def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iter
 
 
 def _folders(directory: str, depth: int) -> Iterator[str]:
-    """Yield the folders at `depth` below a directory, also folders behind links; a circle of links ends at that depth.
-    """
+    """Yield the folders at `depth` below a directory, also behind links; even circles of links end at this depth."""
     if depth == 0:
         yield directory
         return

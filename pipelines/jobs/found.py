@@ -72,7 +72,7 @@ class Found:
 
 
 def unbiased_of(campaign: Campaign, senders: Senders) -> int:
-    """Return the count from which the threshold no longer makes counts too large; 0 in a campaign without counts."""
+    """Return the least true count that is hardly shown too large (`unbiased_from`); 0 in a campaign without counts."""
     law = count_law_of(campaign, senders)
     return 0 if law is None else unbiased_from(law)
 

@@ -74,8 +74,8 @@ class OpeningJob(BatchJob):
 
     Attributes:
         hop: the name of the hop in the job's summary.
-        drawn: whether the job draws its release at random.
-        ledger, clock: as for `charging`.
+        drawn: whether the bins of the job's release are drawn at random.
+        ledger, clock: as the arguments of `charging`.
     """
 
     hop: ClassVar[str]

@@ -77,7 +77,7 @@ def _heads(table: pa.Table) -> tuple[str, ...]:
 
 
 def _counted(row: dict[str, Any]) -> Row:
-    """Return a row of the table: the item, its numbers, and whether it is detected alone and among all items."""
+    """Return a row of the table: the item, its numbers, and whether it is detected, tested alone and with all items."""
     item, *numbers, detected, among_all = row.values()
     marks = ("yes" if mark else "" for mark in (detected, among_all))
     drawn = Span(row["count"], row["low"], row["high"], row["low_all"], row["high_all"], among_all)
@@ -106,7 +106,7 @@ def _sentences(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _found_row(row: dict[str, Any]) -> Row:
-    """Return a row of discovered counts, with one decimal, because an error may be a few reports only."""
+    """Return a row for a discovered value; numbers have one decimal, because an error may be a few reports only."""
     item, *numbers = row.values()
     cells = tuple("" if number is None else f"{number:,.1f}" for number in numbers)
     return Row(item, cells, Span(row["count"], row["low"], row["high"]))

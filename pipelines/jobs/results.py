@@ -239,7 +239,7 @@ def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, l
 
 
 def _largest(table: pa.Table, reports: int) -> tuple[Largest, ...]:
-    """Return the largest counts of the items in "detected_all": the largest of many raw estimates are noise."""
+    """Return the largest counts of items in "detected_all", because the largest of many raw estimates are noise."""
     detected = table.filter(table["detected_all"]).sort_by([("count", "descending")])
     largest = []
     for row in detected.slice(0, _SHOWN).to_pylist():

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _SHARD_RECORDS = 1 << 17
 Files = dict[Stream, list[BlockFile]]
 _Input = tuple[Files, Files, HopSummary | None]
-"""The files of every stream, the files that earlier batches released, and the summary of the hop before."""
+"""The input files by stream, the files that earlier batches released by stream, and the summary of the hop before."""
 
 
 @dataclass(frozen=True, kw_only=True)

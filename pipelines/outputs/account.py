@@ -1,4 +1,4 @@
-"""What a ledger says about a release and the campaign's limit, as summary.json and `hushcount ledger` show it."""
+"""The records of a release's charge and a campaign's limit that summary.json and `hushcount ledger` show."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from hushcount.privacy.composition import Bound, Loss
 
 Hop = Literal["analyze", "discover"]
 Admission = Literal["basic", "joint"]
-"""How a limit composes charges, as `pipelines.ledger.charges.Limit` explains it."""
+"""How a limit adds up charges; `pipelines.ledger.charges.Limit` explains both ways."""
 Unit = Literal["client", "report"]
 """What a cost is for: one client with as many reports as the cap allows; or one report, if the cap binds nobody."""
 NoLedger = Literal["no ledger"]
-"""Stands in place of `Charged` if a job has no ledger."""
+"""The value of a summary's field `ledger` if the job had no ledger; otherwise the field has a `Charged`."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of a limit, as `pipelines.ledger.charges.Limit` explains them."""
+    """The terms of a limit; `pipelines.ledger.charges.Limit` explains them."""
 
     epsilon: float
     delta: float
@@ -29,13 +29,13 @@ class Terms:
 
 @dataclass(frozen=True)
 class Spent:
-    """The sum of a period's charges.
+    """The sum of the charges of one period of a limit.
 
     Attributes:
-        epsilon: in nats, at `delta`; None: no bound gives an epsilon at this delta.
-        composition: the bound that gives `epsilon`.
+        epsilon: the sum in nats, at `delta`; None: no bound gives an epsilon at this delta.
+        composition: name of the bound by which `epsilon` was computed.
         releases: number of charges.
-        per: "report" if the cap bound nobody in at least one of the charges; else "client".
+        per: "report" if at least one of the charges is for one report (`Unit`); else "client".
     """
 
     epsilon: float | None
@@ -47,13 +47,13 @@ class Spent:
 
 @dataclass(frozen=True)
 class Account:
-    """A campaign's account in the present period.
+    """A campaign's account in the present period of its limit.
 
     Attributes:
         limit: the terms of the limit; None: no limit is set.
-        spent: sum of all charges of the period, at the limit's delta; without a limit, by basic composition.
-        remaining: a loss that the limit certainly still admits on top of charges and reservations; None without a
-            limit. If charges compose jointly, a larger loss may fit.
+        spent: sum of all charges of the period, at the limit's delta; if there is no limit, by basic composition.
+        remaining: a loss that the limit certainly still allows, in addition to charges and reservations; None without a
+            limit. If the limit's composition is joint, it may also allow a larger loss.
         renews: start of the next period, ISO 8601 in UTC; None: never.
     """
 
@@ -65,10 +65,10 @@ class Account:
 
 @dataclass(frozen=True)
 class Charged:
-    """The charge of one release, as `pipelines.ledger.charges.Charge` explains it.
+    """The charge of one release; `pipelines.ledger.charges.Charge` explains the fields.
 
     Attributes:
-        new: whether this run charged it; False: an earlier run did.
+        new: whether this run charged the release; False: an earlier run charged it.
         account: the campaign's account after the charge.
     """
 
@@ -89,7 +89,7 @@ class Charged:
     account: Account
 
     def data(self) -> dict[str, Any]:
-        """Return the charge and the account as summary.json holds them."""
+        """Return the charge and the account as JSON data, as they are in summary.json."""
         charged = asdict(self)
         account = charged.pop("account")
         return {"charged": charged, **account}

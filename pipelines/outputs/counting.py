@@ -1,4 +1,4 @@
-"""Counts travel as data of the graph, not as metrics, so that a retry never counts twice."""
+"""Counts are elements of the graph, not Beam metrics, so that nothing is counted twice if Beam repeats a bundle."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pipelines.files import storage
 from pipelines.files.orders import Folder
 
 COUNTS = ".counts.json"
-"""The file is written last: if it exists, its order is complete."""
+"""The file with the counts of an order is written last, so if it exists, the order is complete."""
 
 
 class WriteCounts(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """(number of the order, (name, number)) in; one file of sums in each order's directory out, for `take_counts`."""
+    """(number of the order, (name, number)) in; a file of sums by name is written to each order's directory."""
 
     def __init__(self, folder: Folder) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class _WriteCounts(beam.DoFn):
 
 
 def take_counts(directory: str) -> dict[str, int]:
-    """Return the sums that a job wrote to its directory, and remove their file; a job without counts writes none."""
+    """Return the sums that a job wrote to its directory, and remove their file; {} if the job wrote no such file."""
     path = storage.join(directory, COUNTS)
     if not storage.exists(path):
         return {}
@@ -75,9 +75,9 @@ def take_counts(directory: str) -> dict[str, int]:
 
 
 def require_undamaged(directory: str, rejected: Mapping[str, int]) -> None:
-    """Raise HushcountError if blocks of a directory that a party wrote failed their checksum, or files were cut.
+    """Raise HushcountError if files that a party wrote have blocks with a wrong checksum, or were cut.
 
-    This check is not for the files of collectors: damage there is only counted.
+    This check is not used for files of collectors, because records lost by damage to these files are only counted.
     """
     if lost := ", ".join(f"{reason} {rejected[reason]:,}" for reason in DAMAGE if rejected.get(reason)):
         raise HushcountError(

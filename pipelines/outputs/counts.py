@@ -18,13 +18,16 @@ Count = Annotated[int, Field(ge=0, le=1 << 40)]
 Rejected = Annotated[
     Mapping[Annotated[str, text_of(r"^[a-z_]{1,40}$", "must be the name of a reason")], Count], Field(max_length=64)
 ]
-"""Number by reason. Another party may run a newer version with new reasons, so only the form of a name is checked."""
+"""Number of rejected records by reason.
+
+Another party may run a newer version with new reasons, so only the form of a reason is checked.
+"""
 
 SEALED: dict[Stream, Kind] = {"reports": Kind.SEALED_REPORTS, "discovery": Kind.SEALED_DISCOVERY}
 
 
 class CountsError(HushcountError, ValueError):
-    """Counts do not add up."""
+    """The counts of a hop do not add up."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ WRITTEN = "written"
 
 
 def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stream, StreamCounts]:
-    """Return each stream's counts from the labelled sums of a job."""
+    """Return each stream's counts from a job's sums, whose names begin with the stream."""
     counts = {}
     for stream in streams:
         mine = {name.partition(":")[2]: number for name, number in sums.items() if name.startswith(f"{stream}:")}
@@ -80,11 +83,11 @@ def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stre
 
 
 def opening_of(sums: Mapping[str, int], counts: StreamCounts) -> Opening:
-    """Return how many boxes each engine opened, from a job's labelled sums.
+    """Return how many boxes each engine opened, from a job's sums, whose names have prefixes.
 
     Raises:
-        CountsError: there are fewer boxes than accepted reports, or more than received ones. Records that cannot be
-            read, or are of another campaign, count as received but are no boxes.
+        CountsError: there are fewer boxes than accepted reports, or more boxes than received records. Records that
+            cannot be read or belong to another campaign are counted as received, but not as boxes.
     """
     mine = {name.partition(":")[2]: number for name, number in sums.items() if name.startswith(f"{OPENING}:")}
     if unknown := mine.keys() - {one.name for one in fields(Opening)}:
@@ -112,7 +115,7 @@ class BinCounts:
 
 @dataclass(frozen=True)
 class HopCounts:
-    """Counts of a hop: of all streams together, and of each stream that the hop read.
+    """Counts of a hop, for all streams together and for each stream that the hop read.
 
     `opening` is None if the hop opens no reports, or if its summary lacks the field.
     """
@@ -136,7 +139,7 @@ class HopCounts:
 
     @property
     def counts(self) -> HopCounts:
-        """The counts alone, without statement and result."""
+        """The counts of this hop, without the other fields of a summary."""
         return HopCounts(self.hop, self.received, self.accepted, self.rejected, self.streams, opening=self.opening)
 
     def data(self) -> dict[str, Any]:
@@ -145,5 +148,5 @@ class HopCounts:
         return data if self.opening is not None else {name: data[name] for name in data if name != OPENING}
 
     def accepted_of(self, stream: str) -> int:
-        """Return how many records of a stream were accepted; 0 if the hop did not read it."""
+        """Return how many records of a stream were accepted; 0 if the hop did not read the stream."""
         return sum(counts.accepted for name, counts in self.streams.items() if name == stream)

@@ -19,24 +19,28 @@ from pipelines.files.block_files import SUFFIX, write_file
 from pipelines.files.orders import Folder, number_of
 
 MOST_DEAD_BYTES = 1 << 22
-"""Longest file of dead letters: enough to diagnose the fault. The job's input still has all of the reports."""
+"""Most bytes of a file of dead letters.
+
+So many reports are enough to find the fault, and the job's input still has all reports.
+"""
 
 
 Dead = tuple[str, str, bytes, int]
-"""Stream, reason, sealed records, length of a record."""
+"""A dead letter: stream, reason, sealed records, length of a record."""
 
 
 class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """(stream, reason, sealed records, length of a record) in; one file for each stream, reason and length is written.
 
-    Out: (number of the order, number of records in a file). A file has at most MOST_DEAD_BYTES, and no step keeps more
-    in memory, so a sender of junk cannot fill disk or memory. The order of the records is random, as in a release. The
-    files are in `dead_letter/`, which stays with the writer; the next party gets only the folders of streams.
+    The output is (number of the order, number of records in a file). A file has at most MOST_DEAD_BYTES, and no step
+    keeps more than this for a file in memory, so a sender of useless records cannot fill disk or memory. The order of
+    the records is random, as in a release. The files are in `dead_letter/`, which only the writer keeps; the next party
+    gets only the folders of streams.
 
     Args:
-        folder: the job's output, of each order.
+        folder: returns the directory of the job's output for an order.
         campaign: the campaign of the reports.
-        allowed: a side input; nothing is written unless it is true. None: always write.
+        allowed: a side input; files are written only if its value is true. None: files are always written.
     """
 
     def __init__(self, folder: Folder, campaign: Campaign, allowed: Any | None = None) -> None:
@@ -46,7 +50,7 @@ class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
 
     def expand(self, dead: PCollection | Sequence[PCollection]) -> PCollection:
         allowed = True if self._allowed is None else self._allowed
-        # Limit each collection before the grouping, because an engine keeps grouped data in memory.
+        # Limit the records of each collection before they are grouped, because an engine keeps grouped data in memory.
         parts = [dead] if isinstance(dead, PCollection) else dead
         bounded = [part | f"as many as are kept {place}" >> beam.ParDo(_Bound()) for place, part in enumerate(parts)]
         together = bounded[0] if len(bounded) == 1 else bounded | "all dead" >> beam.Flatten()
@@ -66,7 +70,7 @@ def of_stream_and_length(element: tuple[str, bytes], stream: str, length: int) -
 @with_input_types(Dead)
 @with_output_types(tuple[tuple[str, str, int], bytes])
 class _Bound(beam.DoFn):
-    """Pass on the first records of a bundle for each file of each order, up to the limit of a file."""
+    """For each file of each order, pass on the first records of a bundle, up to MOST_DEAD_BYTES."""
 
     def start_bundle(self) -> None:
         self._taken: dict[tuple[int, str, str, int], int] = {}

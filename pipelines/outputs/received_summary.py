@@ -1,4 +1,4 @@
-"""Read a summary.json that another party may have written, and find the files of its output (docs/adr/0024)."""
+"""Read a summary.json that another party may have written, and find the files of the output (docs/adr/0024)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _READ = (
     "hop", "received", "accepted", "rejected", "streams", "campaign", "epoch", "fingerprint", "upstream", "made_from",
     "left_out", "released", "bins", "batch", "window", "folder", "files", "opening", "shuffled",
 )  # fmt: skip
-"""The fields that are read from a summary, which may have more."""
+"""The fields that are read from a summary; a summary may have further fields."""
 COUNTED = ("hop", "received", "accepted", "rejected", "streams", "opening")
 """The fields of a summary that are counts."""
 
@@ -49,7 +49,7 @@ _SummaryFile = RootModel[Annotated[HopSummary, AfterValidator(_whole)]]
 
 
 def read_summary(path: str) -> HopSummary:
-    """Read a summary; raises UsageError if it is missing or invalid, or its counts do not add up."""
+    """Read a summary; raises UsageError if the file is missing or invalid, or the counts in it do not add up."""
     return _read(storage.read_json(path), path)
 
 
@@ -65,7 +65,7 @@ def counts_in(summary: Mapping[str, Any], name: str) -> HopCounts:
 
 
 def made_from_in(summary: Mapping[str, Any], name: str) -> str | None:
-    """Return `made_from` of a summary: the digest of the summary of the hop before; raises as `counts_in`."""
+    """Return the field `made_from` of a summary, the digest of the summary of the hop before; raises as `counts_in`."""
     return validated(
         _MadeFrom, {"made_from": summary.get("made_from")}, name, "does not say what it was made from"
     ).made_from
@@ -95,16 +95,16 @@ class _Placed(BaseModel):
 
 
 def folder_of(out: str, summary: HopSummary | None = None, batch: str | None = None) -> str:
-    """Return the directory with an output's files, as its summary names it.
+    """Return the directory with an output's files, which the output's summary names.
 
-    An output without a summary has the files in `out` itself.
+    If an output has no summary, or the summary names no folder, the files are in `out` itself.
 
     Args:
         summary: the output's summary; None: read it from `out`.
-        batch: the batch that the summary must be of, if it is read here and names a batch.
+        batch: the batch that the summary must name, if the summary is read here and names a batch; None: any batch.
 
     Raises:
-        UsageError: the summary cannot be read, is of another batch, or its `folder` is not a run's folder.
+        UsageError: the summary cannot be read, names another batch, or its `folder` is not the name of a run's folder.
     """
     mark = storage.join(out, SUMMARY)
     if summary is None:
@@ -118,12 +118,12 @@ def folder_of(out: str, summary: HopSummary | None = None, batch: str | None = N
 
 
 def require_batch(out: str, said: str | None, batch: str | None) -> None:
-    """Raise UsageError if an output names another batch. None: the output names no batch, or any batch is accepted."""
+    """Raise UsageError if an output's summary names (`said`) another batch than `batch`; None: no batch, or any."""
     if batch is not None and said not in (None, batch):
         raise UsageError(f"{out} holds the output for batch {said!a}: it lies in the wrong place; restore it")
 
 
 def file_of(path: str) -> str:
-    """Return the real path of a file of an output, which the user names as if it lay beside the summary."""
+    """Return the real path of an output's file; users give a path as if the file lay in the summary's directory."""
     out, _, name = path.rpartition("/")
     return storage.join(folder_of(out), name) if out and not storage.exists(path) else path

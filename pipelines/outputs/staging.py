@@ -1,4 +1,4 @@
-"""Output directories that appear whole or not at all, and are overwritten only on request (docs/adr/0003)."""
+"""Make output directories appear whole or not at all, and overwrite them only on request (docs/adr/0003)."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ class Writer:
     """The writer of an output.
 
     Attributes:
-        private: whether no other party reads the directory. A private directory is written in place, and is complete
-            once its summary exists.
-        batch: name of the batch; empty: the last part of the output's path.
-        folder: name of the folder that a job elsewhere has written, for an output in a store; None: a new folder.
+        private: whether no other party reads the output. The files of a private output are written directly to `out`,
+            and the output is complete once its summary exists.
+        batch: name of the batch; empty: the last part of the output's path is the name.
+        folder: name of the folder in `out`, in which a job elsewhere has written the files; None: a new name, if one is
+            needed.
     """
 
     private: bool = False
@@ -42,7 +43,7 @@ class Writer:
     folder: str | None = None
 
     def new_folder(self) -> str:
-        """Return the name of a folder that no other writer has."""
+        """Return the name of the writer's folder, which no other writer uses."""
         return self.folder or new_folder()
 
 
@@ -50,7 +51,7 @@ BY_HAND = Writer()
 
 
 def new_folder() -> str:
-    """Return a random name, which no folder had before."""
+    """Return a new random name for a folder."""
     return secrets.token_hex(8)
 
 
@@ -73,15 +74,16 @@ class Output:
 
 @contextmanager
 def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]:
-    """Yield a directory to write to; it becomes `out` if the block ends without an exception, and is deleted otherwise.
+    """Yield a directory to write to, which becomes `out` if the block ends without an exception, and else is deleted.
 
-    The block calls `write_summary` last. Local: the directory is hidden, beside `out`, readable by its owner only, and
-    renamed at the end. With `overwrite` the two are exchanged in one step, so that `out` is always the whole old or the
-    whole new result. Stores cannot rename a directory: there the directory is a folder of this writer in `out`. At the
-    end its summary, which names the folder, is moved to `out` in one step. So a second writer does no harm.
+    The block must call `write_summary` last. If `out` is local, the directory is a hidden one beside `out`, readable by
+    its owner only, and is renamed to `out` at the end. With `overwrite`, the directory and `out` are exchanged in one
+    step, so that `out` is always the whole old or the whole new result. Stores cannot rename a directory. If `out` is
+    in a store, the directory is a folder in `out`, which only this writer uses. At the end the folder's summary, which
+    names the folder, is moved to `out` in one step. So a second writer at the same time does no harm.
 
     Raises:
-        UsageError: `out` holds a result and `overwrite` is false, or it holds other files.
+        UsageError: `out` holds a result and `overwrite` is false, or `out` holds other files.
     """
     require_free(out, overwrite)
     if writer.private:
@@ -97,14 +99,16 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
                 for path in replaced:
                     storage.remove(path)
         except BaseException as error:
-            # If the store is out of reach, the files stay, but without a summary in `out`. If the summary was moved and
-            # only the store's answer was lost, the files that it names must stay.
+            # Remove the folder, unless the summary in `out` names it: then the summary was moved, and only the store's
+            # answer was lost. If the store is out of reach, the folder cannot be removed, but `out` has no summary that
+            # names it.
             with suppress(Exception), silent_clients():
                 if named_folder(out) != directory.rpartition("/")[2]:
                     storage.remove_directory(directory)
             clear = isinstance(error, HushcountError | OSError) and not isinstance(error, WriteError)
             if isinstance(error, Exception) and not clear:
-                # Exceptions of stores' clients have no common class.
+                # Every other exception becomes a StorageError, because the exceptions of stores' clients have no common
+                # class.
                 raise StorageError(
                     f"writing to {out} failed and nothing was released; the input is untouched: {line(error)}"
                 ) from error
@@ -113,7 +117,8 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
     target = Path(out).resolve()
     partial = target.parent / f".{target.name}.{new_folder()}{storage.PARTIAL}"
     try:
-        # Inside the outer `try`: a process that is told to end right after the mkdir still removes the directory.
+        # The mkdir is inside the outer `try`, so that a process which is told to end right after it still removes the
+        # directory.
         try:
             permissions.make_folder(target.parent)
             partial.mkdir(mode=0o700)
@@ -124,7 +129,7 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
         yield str(made)
         if made != partial:
             _mark(str(made), str(partial))
-        # Nobody else may read the directory until it is complete.
+        # Set the mode only now, because nobody else may read the directory until it is complete.
         permissions.share_as_parent(partial)
         _put(partial, target, overwrite)
     finally:
@@ -139,7 +144,7 @@ def write_summary(directory: str, summary: HopSummary) -> HopSummary:
 
 
 def placed(directory: str, summary: HopSummary) -> HopSummary:
-    """Return the summary; if the directory is the folder of a run, the summary names it."""
+    """Return the summary; if the directory is the folder of a run, add the folder's name to the summary."""
     name = directory.rpartition("/")[2]
     return replace(summary, folder=name) if re.fullmatch(RUN_FOLDER, name) else summary
 
@@ -152,12 +157,12 @@ def named_folder(out: str) -> str | None:
 
 
 def _mark(directory: str, out: str) -> None:
-    """Move the summary of a folder to its output in one step; the output is then complete."""
+    """Move the summary from its folder to the output `out` in one step; after this the output is complete."""
     storage.rename(storage.join(directory, SUMMARY), storage.join(out, SUMMARY))
 
 
 def _replaced(out: str) -> list[str]:
-    """Return the objects of the present result in a store, without its summary."""
+    """Return the objects of the present result in a store, without the object of its summary."""
     mark = storage.join(out, SUMMARY)
     if not storage.exists(mark):
         return []
@@ -166,7 +171,7 @@ def _replaced(out: str) -> list[str]:
 
 
 def _folder_of(path: str, out: str) -> str | None:
-    """Return the folder of a run that an object of an output lies in, or None."""
+    """Return the folder of a run in which an object of an output lies; None: the object is in no such folder."""
     name = storage.relative(path, out).partition("/")[0]
     return name if re.fullmatch(RUN_FOLDER, name) else None
 
@@ -182,7 +187,7 @@ def require_free(
     Args:
         out: output directory.
         overwrite: whether a result there may be replaced.
-        hops: hops with results that may be replaced; empty: all.
+        hops: hops whose results may be replaced; empty: the results of all hops.
         inputs: files and directories that the job reads; `out` must neither be nor contain an input.
 
     Raises:
@@ -216,7 +221,7 @@ def require_free(
 
 
 def _meet(out: str, source: str) -> bool:
-    """Return whether an output is or contains an input: a replaced output would destroy the input."""
+    """Return whether an output is or contains an input, because to replace the output would destroy the input."""
     if storage.is_remote(out) or storage.is_remote(source):
         return (source.rstrip("/") + "/").startswith(out.rstrip("/") + "/")
     return Path(source).resolve().is_relative_to(Path(out).resolve())
@@ -225,12 +230,12 @@ def _meet(out: str, source: str) -> bool:
 def _put(partial: Path, target: Path, overwrite: bool) -> None:
     """Rename `partial` to `target`; raises UsageError if another process put files there while the job ran.
 
-    If the two were exchanged, the old result is left under the name of `partial`.
+    If `partial` and `target` were exchanged, the old result has the name `partial` afterwards.
     """
     require_free(str(target), overwrite)
     if overwrite and target.exists() and any(target.iterdir()):
         if not _exchange(partial, target):
-            # This system cannot exchange directories: between the two renames there is briefly no target.
+            # This system cannot exchange directories, so there is no target for a short time between two renames.
             aside = partial.with_suffix(".old")
             os.rename(target, aside)
             try:
@@ -241,14 +246,14 @@ def _put(partial: Path, target: Path, overwrite: bool) -> None:
             shutil.rmtree(aside)
         return
     try:
-        # The rename fails, and changes nothing, if another process has put anything into the target since the check.
+        # If another process has put anything into the target since the check, the rename fails and changes nothing.
         os.rename(partial, target)
     except OSError as error:
         raise UsageError(f"output directory {target} was taken while the job ran: {error.strerror}") from None
 
 
 def _exchange(left: Path, right: Path) -> bool:
-    """Exchange two directories in one step (Linux renameat2); return False if the system cannot."""
+    """Exchange two directories in one step (Linux renameat2); return False if the system cannot do this."""
     rename = getattr(ctypes.CDLL(None), "renameat2", None)
     if rename is None:
         return False

@@ -1,4 +1,4 @@
-"""summary.json: how many reports a hop received, accepted and rejected, by reason, with the privacy statement."""
+"""summary.json says how many reports a hop received, accepted and, by reason, rejected, and states the privacy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipelines.outputs.account import Charged, NoLedger
 from pipelines.outputs.counts import BinCounts, Count, HopCounts, Opening, StreamCounts
 
 RUN_FOLDER = r"[0-9a-f]{16}"
-"""Pattern for the name of an attempt's folder in an output: random digits."""
+"""Pattern for the name of the folder of one run in an output, which consists of random digits."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,14 @@ class Largest:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """Facts on a table of estimates.
+    """What a summary says about a table of estimates.
 
     Attributes:
         items: number of rows.
-        confidence: level of the intervals.
-        false_positive_rate: level of detection.
-        detected, detected_all: detected rows, if each row is tested alone, and if all rows are tested together.
+        confidence: confidence level of the intervals.
+        false_positive_rate: probability at most which an item that nobody has is detected.
+        detected, detected_all: number of detected rows, if each row is tested alone, and if all rows are tested
+            together.
     """
 
     items: int
@@ -67,16 +68,16 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class CountFacts:
-    """How far the counts of discovered values can be trusted; `pipelines.jobs.found` makes it.
+    """How exact the counts of discovered values are; `pipelines.jobs.found` computes these facts.
 
     Attributes:
         standard_error: standard error of every count.
-        confidence: level of the intervals, which reach from count - `below` to count + `above`.
+        confidence: confidence level of the intervals, which reach from count - `below` to count + `above`.
         threshold: the least count that was shown.
-        unbiased_from: true counts from this one on are shown too large by less than a tenth of the standard error, on
-            average.
-        unit: "clients" or "reports"; in an oblivious campaign "reports whose evaluation came".
-        says: all of this in sentences.
+        unbiased_from: the least true count such that this and all larger counts are shown too large by less than a
+            tenth of the standard error, on average.
+        unit: what is counted: "clients" or "reports"; in an oblivious campaign "reports whose evaluation came".
+        says: all these facts in sentences.
     """
 
     standard_error: float
@@ -91,14 +92,16 @@ class CountFacts:
 
 @dataclass(frozen=True)
 class Explained:
-    """The part of "other" that discovered values explain: values that the dictionary lacks.
+    """The part of "other" that comes from discovered values which the dictionary lacks.
 
     Attributes:
-        values: number of these values.
-        count: sum of their counts, with its standard error. On average `count` is too large by `bias`, because kept
-            values tend to have large counts. It is larger still if values have far fewer clients than their counts say.
-        rest, rest_error: the remainder of "other", and its standard and collision error together.
-        lower_bound: whether `count` lacks reports with these values that got no evaluation; such reports are in `rest`.
+        values: number of discovered values that the dictionary lacks.
+        count: sum of the counts of these values; `standard_error` is the error of this sum. On average `count` is too
+            large by `bias`, because mainly values with large counts are kept. If values have far fewer clients than
+            their counts say, `count` is too large by more.
+        rest, rest_error: the count of "other" minus `count`, and the standard and collision error of `rest` together.
+        lower_bound: whether `count` lacks reports of these values, because they got no evaluation. Such reports are in
+            `rest`.
     """
 
     values: int
@@ -112,15 +115,16 @@ class Explained:
 
 @dataclass(frozen=True)
 class Estimates:
-    """The estimates of one tally.
+    """What a summary says about the estimates from one tally.
 
     Attributes:
         table: facts on the table; None: no items were asked for.
         largest: counts of detected items, largest first.
-        other: columns of the row for all items outside the dictionary; None without a dictionary.
-        explained: the part of "other" that was discovered; None without a dictionary or counts of discovered values.
-        apart: why discovered values are shown apart from the estimates; None: they are not.
-        whole_dictionary: whether the rows are the whole dictionary; None without a dictionary.
+        other: the columns of the row "other", for all values outside the dictionary; None without a dictionary.
+        explained: the part of "other" that comes from discovered values; None without a dictionary or counts of such
+            values.
+        apart: why discovered values are shown apart from the estimates; None: they are not shown apart.
+        whole_dictionary: whether the rows of the table are the whole dictionary; None without a dictionary.
     """
 
     table: TableFacts | None
@@ -143,31 +147,33 @@ class Estimates:
 
 
 Listed = Annotated[tuple[ListedFile, ...], Field(max_length=4 * MOST_PLACES)]
-"""A hop writes at most one file for each place."""
+"""The most files of a folder in a summary are enough, because a hop writes at most one file for each place."""
 
 
 @dataclass(frozen=True)
 class HopSummary(HopCounts):
-    """The summary of a hop: made by a job; or read from a file, with only the fields that the next hop uses.
+    """The summary of a hop, made by a job, or read from a file with only those fields that the next hop uses.
 
     Attributes:
         campaign, epoch, fingerprint: as in the campaign file.
         upstream: counts of the hops before, first to last.
-        made_from: digest of the summary of the hop before; it tells two outputs with the same name apart.
-        shuffled: for a discovery, digest of the summary of the shuffle: made_from of the release that it opened.
+        made_from: digest of the summary of the hop before, which tells two outputs with the same name apart.
+        shuffled: for the hop discover, digest of the summary of the shuffle, which is made_from of the release that was
+            opened.
         senders: how the senders of the reports were told apart.
-        privacy: the statement. Like `cap` and the five fields after it, it is None in a summary that was read.
-        influence: how far one forged report can move a count, if frequency reports were accepted.
-        dead_letters: how many sealed reports were kept, and not kept, by stream and reason.
-        replayed: reason of the dead letters that became this output.
+        privacy: the privacy statement. This field, `cap`, and the fields from `influence` to `ledger` are None in a
+            summary that was read.
+        influence: by how much one forged report can change a count; None for a hop without estimates.
+        dead_letters: how many refused sealed reports were kept in files, and how many were not, by stream and reason.
+        replayed: reason of the dead letters that were replayed into this output.
         ledger: the charge and the remaining budget; None for a hop that charges nothing.
-        left_out: streams below the minimum batch, of which nothing was released.
+        left_out: counts of streams that are below the minimum batch, and of which nothing was released.
         released: number of bins that the auxiliary server released.
-        counts_of_values: how far the counts of discovered values can be trusted; None in a summary that was read.
+        counts_of_values: how exact the counts of discovered values are; None in a summary that was read.
         batch, window: name of the batch, and its window if `hushcount run` named the batch.
-        folder: the folder of the run, if the files are in such a folder.
-        files: files for the next party by folder, if they are signed.
-        charged: manifest under which the auxiliary server charged its release, if its summary has one.
+        folder: name of the run's folder with the files; None: the files are beside the summary.
+        files: files for the next party, by folder; None: the output is not signed.
+        charged: the manifest in the auxiliary server's charge of its release; None: the summary has no such charge.
         read_as: digest of the JSON that was read; None: the summary was not read.
     """
 
@@ -245,7 +251,7 @@ class HopSummary(HopCounts):
         return self.privacy
 
     def digest(self) -> str:
-        """Return the digest of the summary's JSON: of the JSON that was read, if it was read."""
+        """Return the digest of the summary's JSON; if the summary was read, the digest of the JSON that was read."""
         return self.read_as or digest_of_json(self.data())
 
 
@@ -258,20 +264,20 @@ def make_summary(
     senders: Senders | None = None,
     opening: Opening | None = None,
 ) -> HopSummary:
-    """Return a hop's summary: totals over its streams, each stream, the statement, and the hops before it.
+    """Return a hop's summary: the counts of all streams and of each stream, the statement, and the hops before.
 
     Args:
-        reports: number of frequency reports in the result; None for a hop without estimates.
-        senders: how the senders were told apart; None: as the hop before says, or UNBOUND without such a hop.
+        reports: number of frequency reports in the result; None: the hop makes no estimates.
+        senders: how the senders were told apart; None: as the summary of the hop before says, or UNBOUND without one.
         opening: how many boxes each engine opened; None for a hop that opens none.
     """
     whose = senders or (UNBOUND if upstream is None else upstream.senders)
-    # A reader of counts sees both streams, so a client that sends to both bears the cost of both.
+    # A reader of counts sees both streams, so if a client sends reports of both streams, the statement adds both costs.
     privacy = statement(campaign, reports, whose, streams if reports is None else None)
     bound = None
     if reports is not None and campaign.frequency is not None:
         bound = influence(campaign.frequency)
-        # Every reader must see this sentence, because the statement assumes honest reports.
+        # Every reader must see how far forged reports change counts, because the statement assumes honest reports.
         privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound)))
     total = HopCounts.of(hop, streams, opening)
     return HopSummary(
@@ -290,5 +296,5 @@ def make_summary(
 
 
 def digest_of_json(data: Mapping[str, Any]) -> str:
-    """Return the BLAKE2b-256 of a JSON object, whatever its layout and order, in hexadecimal digits."""
+    """Return the BLAKE2b-256 of a JSON object in hexadecimal digits; layout and order of fields change nothing."""
     return hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).hexdigest()

@@ -1,7 +1,8 @@
-"""Withhold a result if too few reports were accepted: the check while a job runs, and the summary without a result.
+"""Withhold a result if too few reports were accepted: check this during a job, and make a summary without a result.
 
-Below the minimum batch every report is counted, and there is no estimate, tally, kept bin or dead letter. Opened
-reports are spent: they left the shuffler, and no later batch contains them (docs/adr/0003).
+If a batch is below the minimum batch, every report is counted, but no estimate, tally, kept bin or dead letter is
+written. Reports that were opened cannot be used again: they left the shuffler, and no later batch contains them
+(docs/adr/0003).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ REASON: Reason = "below_minimum"
 
 
 class Withheld(TooFewOpened):
-    """Fewer reports were accepted than the minimum batch. `summary` counts them, and is not written yet."""
+    """Fewer reports were accepted than the minimum batch. `summary` counts the reports, and is not written yet."""
 
     def __init__(self, message: str, summary: HopSummary) -> None:
         super().__init__(message)
@@ -32,10 +33,10 @@ class Withheld(TooFewOpened):
 
 
 def enough(counts: PCollection, stream: Stream, campaign: Campaign) -> Any:
-    """Return a side input: whether a stream's accepted reports reach the minimum batch.
+    """Return a side input that is true if a stream's accepted reports reach the minimum batch.
 
     Args:
-        counts: (number of the order, labelled count).
+        counts: elements (number of the order, count with the stream in its name).
     """
     return AsSingleton(
         counts
@@ -75,7 +76,7 @@ def withheld_summary(
 
 
 def pass_on_withheld(campaign: Campaign, released: HopSummary) -> None:
-    """Raise Withheld if the auxiliary server withheld its release; the error's summary has the same counts."""
+    """Raise Withheld if the auxiliary server withheld its release; the error's summary has the release's counts."""
     if is_withheld(released):
         pairs: dict[Stream, StreamCounts] = {"discovery": released.streams["discovery"]}
         summary = replace(make_summary("discover", campaign, pairs, None, released), bins=BinCounts(0, 0, {}))
@@ -88,7 +89,7 @@ def is_withheld(counted: HopCounts) -> bool:
 
 
 def sentence(campaign: Campaign, withheld: HopCounts) -> str:
-    """Return a sentence with the counts of a hop that made no result, and the reason."""
+    """Return a sentence with the counts of a hop that made no result, and why it made none."""
     (stream, counts) = next((name, part) for name, part in withheld.streams.items() if REASON in part.rejected)
     reasons = ", ".join(f"{reason} {number}" for reason, number in counts.rejected.items() if reason != REASON)
     return (

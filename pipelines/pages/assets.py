@@ -12,7 +12,7 @@ SCRIPTS = (
     "svg", "tables", "intervals", "columns", "dots", "parts", "data", "lines", "search", "trend", "drill", "tabs",
     "page",
 )  # fmt: skip
-"""Modules; each comes after the modules that it imports."""
+"""Names of the script modules; each module comes after the modules that it imports."""
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const) ([A-Za-z_]+))", re.MULTILINE)
 
@@ -25,12 +25,12 @@ def style() -> str:
 
 @cache
 def script() -> str:
-    """Return all modules as one script: each module but the last becomes a function that returns its exports."""
+    """Return all modules as one script, in which each module but the last is a function that returns its exports."""
     return "".join(_joined(name, last=name == SCRIPTS[-1]) for name in SCRIPTS)
 
 
 def policy() -> str:
-    """Return the content security policy: this style and this script, and no request to anywhere."""
+    """Return the content security policy, which allows this style and this script, and no request to any host."""
     return (
         f"default-src 'none'; script-src {_source(script())}; style-src {_source(style())}; base-uri 'none'; "
         "form-action 'none'"

@@ -10,15 +10,18 @@ from typing import Literal
 from pipelines.pages.series import Series
 
 Attributes = Mapping[str, str | float | bool | None]
-"""The data of a row that the browser draws, as attributes of the row: False and None are left out."""
+"""The data of a row that the browser draws, as attributes of the row.
+
+If a value is False or None, the attribute is left out.
+"""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A value with its interval, and the interval that holds for all rows together, if there is one.
+    """A value with its own interval and, if there is one, the interval that is valid for all rows together.
 
     Attributes:
-        strong: whether the row is marked, as detected or as a significant change.
+        strong: whether the chart marks the row, as detected or as a significant change.
         path, parent: the row's place in a tree of groups; a row at the top has the parent "".
     """
 
@@ -40,7 +43,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Column:
-    """Reports of a hop or stream (`band`) in a window (`place`); `wrong`: the numbers do not add up."""
+    """Numbers of reports of a hop or stream (`band`) in a window (`place`); `wrong`: the numbers do not add up."""
 
     band: str
     place: str
@@ -58,7 +61,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Points:
-    """The windows in which a value was seen: the place of each, and the value's count there; None: without a count."""
+    """The windows in which a value was seen: for each the window's place and the value's count; None: no count."""
 
     points: tuple[tuple[int, float | None], ...]
 
@@ -82,7 +85,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: its name, the text of its other cells, and its data for the chart; None: it is not drawn."""
+    """A row of a table: its name, the text of its other cells, and its data for the chart; None: no data is drawn."""
 
     name: str
     cells: tuple[str, ...]
@@ -95,18 +98,18 @@ class Figure:
     """A chart with its table.
 
     Attributes:
-        key: identifies the figure on the page: letters, digits and "-".
+        key: name that identifies the figure on the page, of letters, digits and "-".
         heading: name of the figure.
-        says: paragraphs that a reader must read first.
+        says: paragraphs that a reader must read before the chart.
         chart: kind of chart; "none": only a table.
         heads: heads of the table's columns.
         rows: rows of the table.
         unit: unit of the values, "users" or "share".
         axis: name of the axis of values.
         signed: whether values are changes, drawn as points beside a line.
-        most: the most rows that are drawn.
+        most: the largest number of rows that are drawn.
         drills: whether the rows form a tree.
-        windows: for "dots", the names of the places.
+        windows: for the chart "dots", the names of the windows, in the order of their places.
     """
 
     key: str
@@ -145,7 +148,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Choice:
-    """Figures that are shown one by one: the reader selects a heading from a list."""
+    """Figures of which one is shown at a time: the reader selects its heading from a list."""
 
     key: str
     label: str
@@ -157,13 +160,13 @@ Block = Figure | Trend | Prose | Choice
 
 @dataclass(frozen=True)
 class Panel:
-    """Blocks that belong together: of a campaign, or of a comparison of campaigns.
+    """Blocks that belong together, because they are about one campaign or one comparison of campaigns.
 
     Attributes:
-        key: identifies the panel on the page.
-        title: empty on a page with one panel.
-        plain: the guarantee in plain sentences, which are repeated under each chart.
-        exact: the guarantee in exact terms, for engineers.
+        key: name that identifies the panel on the page.
+        title: title of the panel; empty if the page has only one panel.
+        plain: the privacy guarantee in plain sentences, which are repeated below each chart.
+        exact: the privacy guarantee in exact terms, for engineers.
         blocks: the content.
     """
 

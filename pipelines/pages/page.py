@@ -1,4 +1,4 @@
-"""A page as one HTML file: it loads no other file, and without scripts only its charts are missing."""
+"""Make a page as one HTML file, which loads no other file. Without scripts only the page's charts are missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipelines.pages.text import escaped, isolated
 
 
 def render(title: str, lead: Sequence[str], panels: Sequence[Panel], foot: str) -> str:
-    """Return a page: a heading, first sentences, panels (as tabs, if there are several), and a last line."""
+    """Return a page with a heading, first sentences, panels (as tabs, if there are several), and a last line."""
     level = 2 if len(panels) == 1 and not panels[0].title else 3
     tabs = ""
     if len(panels) > 1:
@@ -105,7 +105,7 @@ def _trend(trend: Trend, plain: Sequence[str]) -> str:
 
 
 def _caption(plain: Sequence[str]) -> str:
-    """Return the guarantee: its first sentence, and the others folded, because the head of the panel has them too."""
+    """Return the first sentence of the guarantee, and the other sentences folded, as the panel's head has them too."""
     if not plain:
         return ""
     rest = escaped(" ".join(plain[1:]))

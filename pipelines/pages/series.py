@@ -1,4 +1,4 @@
-"""Counts of many items over many windows, packed for a page: 10,000 items in 100 windows take about a megabyte."""
+"""Pack counts of many items in many windows for a page: 10,000 items in 100 windows take about a megabyte."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from pipelines.pages.text import visible
 _MISSING = -(2**31)
 _MOST = 2**31 - 1
 _FINE = 64.0
-"""Steps per half interval (median of a window): rounding changes a number by about 1 % of its standard error."""
+"""How many steps the median of half an interval in a window has.
+
+So rounding to a step changes a number by about 1 % of its standard error.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Counts with intervals; a missing count is NaN.
+    """Counts of items in windows, with intervals; a missing count is NaN.
 
     Attributes:
         items: names of the items.
         windows: names of the windows, the oldest first.
         reports: number of reports in each window.
         count, low, high: float64[items, windows], users.
-        first: the places of the items that are drawn first.
+        first: indexes of the items that the page draws before a reader chooses items.
     """
 
     items: tuple[str, ...]
@@ -40,14 +43,16 @@ class Series:
     first: tuple[int, ...] = ()
 
     def packed(self) -> str:
-        """Return base64 of a deflated block, which static/data.js reads.
+        """Return a compressed block as base64, which static/data.js reads.
 
-        The block is the length of a JSON head (uint32, little-endian), the head, and three planes: count, count - low
-        and high - count, item by item, each number in steps of its window. Numbers are int32 with the sign as lowest
-        bit. A plane holds the lowest bytes of all numbers first, so the high bytes, nearly all 0, compress to nothing.
+        The block consists of the length of a JSON head (uint32, little-endian), the head, and three planes, for count,
+        count - low and high - count. A plane has the numbers of one item after the other, each number in steps of its
+        window. A number is an int32 whose lowest bit is the sign. A plane has the lowest bytes of all numbers first,
+        then the next bytes, so the highest bytes, which are nearly all 0, are together and take almost no space when
+        compressed.
         """
         halves = (self.high - self.low) / 2.0
-        # A window without counts has no intervals.
+        # A window without counts has no intervals, and keeps steps of 1.
         there = np.isfinite(halves).any(axis=0)
         steps = np.ones(len(self.windows))
         if there.any():

@@ -1,4 +1,4 @@
-"""Text on a page: text from strangers stays plain text on one line, and does not change the direction of other text."""
+"""Show text from strangers on a page as plain text on one line that does not change the direction of other text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def visible(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text as HTML, also inside an attribute."""
+    """Return a text as HTML that is also safe inside an attribute."""
     return html.escape(visible(text))
 
 
