@@ -11,7 +11,7 @@ Hop = Literal["analyze", "discover"]
 Admission = Literal["basic", "joint"]
 """How a limit adds up charges; `pipelines.ledger.charges.Limit` explains both ways."""
 Unit = Literal["client", "report"]
-"""What a cost is for: one client with as many reports as the cap allows; or one report, if the cap binds nobody."""
+"""Whose loss a cost is: of one client with all reports that the cap allows or, if no cap is enforced, of one report."""
 NoLedger = Literal["no ledger"]
 """The value of a summary's field `ledger` if the job had no ledger; otherwise the field has a `Charged`."""
 

@@ -50,7 +50,7 @@ class StreamCounts:
 
 @dataclass(frozen=True)
 class Opening:
-    """Number of boxes that each engine tried first, and of those that libsodium opened after the lanes refused them."""
+    """How many sealed boxes each engine tried first, and how many libsodium opened after the lanes refused them."""
 
     lanes: Count = 0
     libsodium: Count = 0
@@ -58,7 +58,7 @@ class Opening:
 
 
 OPENING = "opening"
-"""Prefix of these counts in a job's sums; the prefix of other counts is their stream."""
+"""Prefix of an `Opening`'s counts in a job's sums, where the prefix of a stream's counts is the stream."""
 
 
 def label(count: tuple[str, int], stream: str) -> tuple[str, int]:
@@ -67,7 +67,7 @@ def label(count: tuple[str, int], stream: str) -> tuple[str, int]:
 
 
 WRITTEN = "written"
-"""Prefix of the counts of records written to each kind of file; once these are known, the order is complete."""
+"""Prefix of the counts of records written to each kind of file. Once these counts are known, the order is complete."""
 
 
 def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stream, StreamCounts]:

@@ -59,7 +59,7 @@ def parse_summary(raw: bytes, path: str) -> HopSummary:
 
 
 def counts_in(summary: Mapping[str, Any], name: str) -> HopCounts:
-    """Return the counts in a summary's fields; raises FormatError, which begins with `name`, if they do not add up."""
+    """Return the counts in a summary's fields; FormatError, which begins with `name`, if the counts do not add up."""
     given = {field: summary[field] for field in COUNTED if field in summary}
     return validated(_CountsPart, given, name, "does not say what a hop counted").root
 
@@ -78,7 +78,7 @@ def _read(data: Mapping[str, Any], path: str) -> HopSummary:
 
 
 def _charged(data: Mapping[str, Any]) -> str | None:
-    """Return the manifest under which the auxiliary server charged its release; None: it charged nothing."""
+    """Return the manifest under which the auxiliary server charged its release; None: the summary has no charge."""
     ledger = data.get("ledger") if data.get("hop") == "release" else None
     charged = ledger.get("charged") if isinstance(ledger, dict) else None
     manifest = charged.get("manifest") if isinstance(charged, dict) else None

@@ -61,7 +61,7 @@ class Output:
 
     Attributes:
         out: output directory.
-        overwrite: whether a result there may be replaced.
+        overwrite: whether a result in `out` may be replaced.
         writer: the writer of the result.
         signer: key that signs the files for the next party; None: unsigned.
     """
@@ -186,7 +186,7 @@ def require_free(
 
     Args:
         out: output directory.
-        overwrite: whether a result there may be replaced.
+        overwrite: whether a result in `out` may be replaced.
         hops: hops whose results may be replaced; empty: the results of all hops.
         inputs: files and directories that the job reads; `out` must neither be nor contain an input.
 

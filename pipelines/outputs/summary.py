@@ -39,7 +39,7 @@ class ListedFile:
 
 @dataclass(frozen=True)
 class Largest:
-    """A count of users, its share of the reports, and the root of the sum of its two squared errors."""
+    """An item's count of users, its share of the reports, and the root of the sum of its two squared errors."""
 
     item: str
     count: float
