@@ -1,9 +1,9 @@
 """Group the blocks of each place: through files if all workers can reach them, else through the engine.
 
 Beam's embedded runner keeps several copies of grouped data in memory, and Flink sorts records in small buffers. If the
-output is a local directory, blocks are written to files in the job's hidden directory. Only the place of each block in
-these files goes through the engine, so the need of memory does not grow with the number of reports. If the output is in
-a store, the embedded runner uses files in a temporary directory, and any other engine groups the blocks themselves.
+output is a local directory, blocks are written to files in the job's hidden directory. Only the position of each block
+in its file goes through the engine, so memory does not grow with the number of reports. If the output is in a store,
+the embedded runner uses files in a temporary directory, and any other engine groups the blocks themselves.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def places(records: int, each: int, spill: str | None) -> int:
     """Return the number of places to spread records over, so that a place has at most `each` records on average.
 
     Args:
-        records: number of records. If there are so many that MOST_PLACES limits the number of places, a place has more
-            than `each`.
+        records: number of records. If the records are so many that MOST_PLACES limits the number of places, a place has
+            more than `each` records.
         each: the most records of a place, on average; at most THROUGH_ENGINE_RECORDS if blocks go through the engine.
         spill: as for `GroupThroughFiles`.
     """

@@ -34,7 +34,7 @@ _CHANNEL_GONE = "Cannot monitor channel state"
 
 @dataclass(frozen=True)
 class Engine:
-    """How a job is run.
+    """A Beam runner, which runs jobs, and its options.
 
     Attributes:
         runner: a Beam runner's name, or "FnApiRunner" for the embedded one.
@@ -45,7 +45,7 @@ class Engine:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # A pipeline gives Beam's file systems these options too, but jobs read files before they make a pipeline.
+        # A pipeline gives its options to Beam's file systems too, but jobs read files before they make a pipeline.
         reach_with(self.options)
 
     @property
@@ -88,7 +88,7 @@ class Engine:
 
 
 def _made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
-    """Return an empty pipeline for the Beam runner `runner`; errors call it `named`, which is the user's name for it.
+    """Return an empty pipeline for the Beam runner `runner`; `named` is the user's name for the runner, for errors.
 
     Raises:
         UsageError: the runner is unknown, or its options are missing or wrong; the message names all faults.
@@ -108,8 +108,8 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps:
     watch_workers()
     logger = logging.getLogger("apache_beam")
     level = logger.level
-    # Beam logs the whole stack of a failing bundle. Do not show this log, because the error raised below has a
-    # sentence.
+    # Beam logs the whole stack of a failing bundle. Hide Beam's log, because the error raised below says in one
+    # sentence what failed.
     logger.setLevel(logging.CRITICAL)
     try:
         with _silent_readers(), silent_clients(), silent_workers():
@@ -126,7 +126,7 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps:
 
 @contextmanager
 def _silent_readers() -> Iterator[None]:
-    """Print no stack if a thread fails because the process that it reads from has ended; the job's error tells it."""
+    """Print no stack if a thread fails because the process that it reads from has ended, which the job's error says."""
     before = threading.excepthook
 
     def tell(ended: threading.ExceptHookArgs) -> None:

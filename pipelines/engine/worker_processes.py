@@ -1,7 +1,7 @@
 """Watch the embedded runner's worker processes.
 
-If one ends early, the job fails; without this Beam would never stop waiting. Workers do not print the exceptions of
-steps, because the text of an exception may hold a report's value.
+If a worker process ends early, the job fails. Without this watch, Beam would wait for ever. Workers do not print the
+exceptions of steps, because the text of an exception may hold a report's value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _SECONDS = 0.2
 @contextmanager
 def silent_workers() -> Iterator[None]:
     """Keep workers that are threads of this process from printing the exceptions of steps."""
-    # Beam prints these exceptions at any log level. A `print` in Beam's module replaces the built-in function there.
+    # Beam prints the exceptions of steps at any log level. A function `print` in Beam's module replaces the built-in
+    # function in this module.
     vars(sdk_worker)["print"] = _silent
     try:
         yield
@@ -48,8 +49,8 @@ class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]  # Beam i
         self._stopped = threading.Event()
         silent = self._worker_command_line + f" >{os.devnull} 2>&1".encode()
         self.worker = SubprocessSdkWorker(silent, self.control_address, self.provision_info, self.worker_id)
-        # If Beam fails to stop one worker, the other workers keep running. A daemon thread does not keep the command
-        # from ending then.
+        # If Beam fails to stop one worker, the other workers keep running. The threads of workers are daemons, so that
+        # the command can end even if a worker keeps running.
         self.worker_thread = threading.Thread(name="run_worker", target=self._run, daemon=True)
         self.worker_thread.start()
 
@@ -60,7 +61,8 @@ class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]  # Beam i
     def _run(self) -> None:
         with suppress(RuntimeError):
             self.worker.run()
-        # Repeat this, because other threads of the job send further requests until the job has failed.
+        # Look for waiting requests repeatedly, because other threads of the job send further requests until the job has
+        # failed.
         while not self._stopped.wait(_SECONDS):
             for name, future in list(self.control_conn._futures_by_id.items()):
                 if not future.is_done():

@@ -1,11 +1,12 @@
-"""Write CSV files that are read back exactly. No spreadsheet reads their text as a formula, or 1.234 as 1234.
+"""Write CSV files that are read back exactly.
 
-The writer puts an apostrophe before a sign that can begin a formula: at the start of a cell, and after any character
-that a spreadsheet may take for the end of a cell. Where the comma is the decimal mark, spreadsheets cut lines at
-semicolons, and quotation marks protect only the first cell of a line. A sign can also begin a formula after quotation
-marks and apostrophes. The reader removes the apostrophe that the writer put before a sign. So the file has `'=1+1` for
-the text `=1+1`, `''=1+1` for `'=1+1`, and `a;'=b` for `a;=b`, but `'quoted'` is not changed. Cells of a Parquet file
-are not changed, because Parquet has no formulas.
+No spreadsheet reads text in these files as a formula, or the number 1.234 as 1234. The writer puts an apostrophe before
+a sign that can begin a formula: at the start of a cell, and after any character that a spreadsheet may take for the end
+of a cell. Where the comma is the decimal mark, spreadsheets cut lines at semicolons, and quotation marks protect only
+the first cell of a line. A sign can also begin a formula after quotation marks and apostrophes. The reader removes the
+apostrophe that the writer put before a sign. So the file has `'=1+1` for the text `=1+1`, `''=1+1` for `'=1+1`, and
+`a;'=b` for `a;=b`, but `'quoted'` is not changed. Cells of a Parquet file are not changed, because Parquet has no
+formulas.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iter
 
 
 def _folders(directory: str, depth: int) -> Iterator[str]:
-    """Yield the folders at `depth` below a directory, also behind links; even circles of links end at this depth."""
+    """Yield the folders at `depth` below a directory, also behind links; a circle of links is followed to `depth`."""
     if depth == 0:
         yield directory
         return
@@ -85,7 +85,8 @@ def put_absent(path: str, data: bytes) -> bool:
     directory = Path(path).parent
     _make_durable_folder(directory)
     try:
-        # Not with O_EXCL on `path` itself: if this process were killed while it writes, half a file would be left.
+        # Do not create `path` itself with O_EXCL: if this process were killed while it writes, half a file would be
+        # left.
         write_new(Path(path), data, permissions.mode_in(directory))
         is_mine = True
     except FileExistsError:

@@ -52,7 +52,11 @@ class Lease(Part):
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds between raises, until an unchanged lease is free, between reads, and for a holder to answer a request."""
+    """The times of leases, in seconds.
+
+    `raised`: from one raise of a counter to the next; `still`: until a lease whose counter did not change is free;
+    `look`: from one read of a lease to the next; `asked`: for a holder to do what it was asked.
+    """
 
     raised: float = _RAISED_SECONDS
     still: float = _STILL_SECONDS
@@ -64,7 +68,7 @@ class Seen:
     """A lease that another process may hold; `look` reads its file again.
 
     Attributes:
-        lease: the lease as it was last read; None: nobody held it.
+        lease: the lease as it was last read; None: nobody held the lease.
     """
 
     def __init__(self, path: str, times: Patience) -> None:

@@ -16,9 +16,9 @@ def move_directory(source: str, target: str, last: str) -> None:
     """Move all files of a directory; the file named `last` is moved after all other files.
 
     If there is no source, do nothing. On one disk, the directory is moved in one step, and gets the permissions of the
-    target's parent. Otherwise the files are moved one by one. If a process is killed during a call, another call, also
-    by another process, moves the remaining files. Two calls at the same time do no harm, because both move the same
-    files to the same target.
+    target's parent. If the target is on another disk, or one of the two is in a store, the files are moved one by one.
+    If a process is killed during a call, another call, also by another process, moves the remaining files. Two calls at
+    the same time do no harm, because both move the same files to the same target.
     """
     if storage.is_remote(source) or storage.is_remote(target) or not _renamed(Path(source), Path(target)):
         for path in sorted(storage.list_objects(source), key=lambda path: storage.relative(path, source) == last):
@@ -72,8 +72,8 @@ def _move(path: str, target: str) -> None:
         try:
             storage.rename(path, target)
         except (HushcountError, OSError):
-            # Catch all these exceptions: if another process has moved the object, each store's client raises a
-            # different one.
+            # Catch all exceptions, because each store's client raises a different one if another process has moved the
+            # object.
             if storage.exists(path) or not storage.exists(target):
                 raise
         return

@@ -1,7 +1,7 @@
 """An order says what a Beam graph does for one batch. The Beam window of an element is the number of its batch's order.
 
-Through these windows one graph can process many batches, and each batch keeps its own keys, permutation, cap, counts
-and directory.
+Because each batch has its own window, one graph can process many batches, and each batch keeps its own keys,
+permutation, cap, counts and directory.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def make_folder(path: str | Path) -> None:
         try:
             folder.mkdir(mode=0o700)
         except FileExistsError:
-            # Another worker made the folder between the two calls, and that worker also sets its mode.
+            # Another worker made the folder after `missing` was computed, and that worker also sets the folder's mode.
             continue
         try:
             share_as_parent(folder)

@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from hushcount.clock import MACHINE
 
 SECONDS = 60.0
-"""How long a client is used; then a new client is made, because the credentials may have changed."""
+"""How many seconds a client is used. Then a new client is made, because the credentials may have changed."""
 
 
 @lru_cache(maxsize=2)

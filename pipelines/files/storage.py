@@ -80,13 +80,13 @@ def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
 def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
     """Return path and size, sorted, of the files below a directory that match a pattern such as `*/*.json`.
 
-    A star does not match a slash. The list is empty if the directory does not exist.
+    A star in the pattern does not match a slash. The list is empty if the directory does not exist.
     """
     return [(path, size) for path, size, _ in list_dated(directory, pattern)]
 
 
 def list_dated(directory: str, pattern: str) -> list[tuple[str, int, float]]:
-    """Return what `list_tree` does, with each file's last write time by its store's clock, in seconds since 1970.
+    """Return what `list_tree` returns, with each file's last write time by its store's clock, in seconds since 1970.
 
     The times come with the list of files, so no request for a single file is made.
     """
@@ -98,8 +98,8 @@ def list_dated(directory: str, pattern: str) -> list[tuple[str, int, float]]:
 def list_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
     """Yield path, size and time, as `list_dated`, of all files below each folder at `depth` below a directory.
 
-    `first` takes the relative path of such a folder and returns the first wanted name in the folder; names before that
-    name may be left out.
+    `first` takes the relative path of a folder at `depth` and returns the first wanted name in the folder; names before
+    that name may be left out.
     """
     yield from (_stores().listed_from if is_remote(directory) else disks.listed_from)(directory, depth, first)
 
@@ -217,8 +217,8 @@ def make_directory(path: str) -> None:
     """Make a local directory and its parents; a store has no directories.
 
     Raises:
-        StorageError: the directory would be in the hidden directory of a stopped job. The hidden directory was deleted,
-            and a worker of that job that still runs must not make it again.
+        StorageError: the directory would be in the hidden directory of a stopped job. The hidden directory of a stopped
+            job was deleted, and a worker of the job that still runs must not make it again.
     """
     if path and not is_remote(path) and not exists(path):
         hidden = [parent for parent in (Path(path), *Path(path).parents) if parent.name.endswith(PARTIAL)]

@@ -68,7 +68,7 @@ def line(error: BaseException) -> str:
 @contextmanager
 def silent_clients() -> Iterator[None]:
     """While a block runs, do not log the stacks of Beam's store clients, because one sentence reports the failure."""
-    # Each block has its own filter, so that an inner block does not remove the outer block's filter.
+    # Each block adds its own filter, so that the end of an inner block does not remove the outer block's filter.
     own = partial(_is_not_of_beam)
     loggers = (logging.getLogger(), logging.getLogger("apache_beam.utils.retry"))
     for logger in loggers:

@@ -43,7 +43,7 @@ def put_to_s3(path: str, data: bytes) -> bool:
                 return False
             if status == HTTPStatus.NOT_IMPLEMENTED:
                 raise UsageError(f"{path}: this store cannot put an object unless its name is taken") from None
-            # CONFLICT: another request for this name is under way. That request may still fail, so try again.
+            # CONFLICT: another request for this name is under way. Try again, because the other request may still fail.
             if status != HTTPStatus.CONFLICT or not left:
                 raise
         time.sleep(_PAUSE)

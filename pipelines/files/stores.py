@@ -1,6 +1,6 @@
 """Object stores (gs://, s3://) through Beam's FileSystems.
 
-Import this module only for such a path, because Beam's import takes 1 s.
+Import this module only for a path in a store, because Beam's import takes 1 s.
 """
 
 from __future__ import annotations
@@ -121,14 +121,14 @@ def delete(path: str) -> None:
 
 
 PUTS: dict[str, Callable[[str, bytes], bool]] = {"s3": put_to_s3, "gs": put_to_gcs}
-"""For each kind of store, the function that puts an object unless its name is taken; it returns whether it put it."""
+"""For each kind of store, the function that puts an object unless its name is taken, as `put_to_s3`."""
 READS: dict[str, Callable[[str], IO[bytes] | None]] = {"s3": open_in_s3, "gs": open_in_gcs}
 """For each kind of store, the function that opens an object that may be missing."""
 PAGES: dict[str, Callable[[str, str], tuple[list[tuple[str, int, float]], bool]]] = {
     "s3": page_of_s3,
     "gs": page_of_gcs,
 }
-"""For each kind of store, the function that lists the next objects after a name, and returns whether there are more."""
+"""For each kind of store, the function that lists the next objects after a name, as `page_of_s3`."""
 DATES: dict[str, Callable[[str], datetime | None]] = {"s3": date_of_s3, "gs": date_of_gcs}
 """For each kind of store, the function that returns the store's time."""
 
@@ -137,7 +137,7 @@ def put_absent(path: str, data: bytes) -> bool:
     """Put an object in one request unless its name is taken, as the store decides; return whether this call put it.
 
     Raises:
-        UsageError: the store cannot do that.
+        UsageError: the store cannot refuse a name that is taken.
         WriteError: the store failed, or its answer is lost.
     """
     scheme = FileSystems.get_scheme(path)

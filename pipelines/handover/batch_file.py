@@ -96,7 +96,7 @@ def released_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
 
 
 def collected(batch: BatchFile) -> HopSummary:
-    """Return a summary of the collectors, the hop before the shuffler: it counts what they received for the batch."""
+    """Return the collectors' summary of a batch, with counts of the reports that the collectors received for it."""
     numbers = {name: sum(segment.records for segment in segments) for name, segments in batch.segments.items()}
     way = weakest(segment.authentication for segment in batch.all_segments)
     paths = {stream: [segment.path for segment in segments] for stream, segments in batch.segments.items()}

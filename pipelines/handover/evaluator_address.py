@@ -31,7 +31,7 @@ _ENV, _SECRET = "env:", "gcp-secret://"
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Where to find an evaluator and its token. This holds no secret, so a job's graph may contain it.
+    """Where to find an evaluator and its token. An `Evaluator` holds no secret, so a job's graph may contain it.
 
     Args:
         source: the evaluator's address, as in https://collector.example.com; or, on a machine that holds the
@@ -80,7 +80,7 @@ class Evaluator:
         """Ask for one evaluation of random bytes.
 
         A job calls this before it draws a release or opens a batch, because without evaluations nobody could verify the
-        values in it.
+        discovered values.
 
         Raises:
             Unanswered, UsageError, RetiredKey: as `ask` raises them, or the function that `ask` returns.
@@ -90,14 +90,14 @@ class Evaluator:
 
 
 def evaluator_of(source: str | None, token: str | None = None) -> Evaluator | None:
-    """Return the evaluator that a command's options name; None: they name none."""
+    """Return the evaluator that a command's options name; None: no option names one."""
     if source is None and token is not None:
         raise UsageError("a token for the evaluator was given, but no evaluator: give the evaluator's address too")
     return None if source is None else Evaluator(source, token)
 
 
 def evaluator_here(deployment: Deployment) -> Evaluator | None:
-    """Return the evaluator that a deployment's analyzer asks; None: the deployment file names none."""
+    """Return the evaluator that a deployment's analyzer asks; None: the deployment has no evaluator."""
     part = deployment.file.analyzer
     if part.evaluator is None:
         return None

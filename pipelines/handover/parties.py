@@ -39,8 +39,8 @@ def batch_name(directory: str) -> str:
 def hand_on(directory: str, to: Output, folders: Iterable[str], summary: HopSummary) -> HopSummary:
     """Write the summary of an output, signed if there is a key.
 
-    Write it after all other files, because it marks the output as complete. A private output is signed later, when it
-    is handed to another party.
+    Write the summary after all other files, because it marks the output as complete. A private output is signed later,
+    when it is handed to another party.
 
     Returns:
         The summary as written, which names the batch and, if there is a key, lists the files.
@@ -63,7 +63,7 @@ def hand_on(directory: str, to: Output, folders: Iterable[str], summary: HopSumm
 
 
 def require_place(directory: str, summary: HopSummary, campaign: Campaign, signed: bool) -> None:
-    """Raise UsageError if an output is not in its batch's folder; if unsigned, check only names from `run`."""
+    """Raise UsageError if an output is not in its batch's folder; unsigned outputs only if `run` named the folder."""
     name, given = batch_name(directory), summary.batch
     window = _window(name)
     if not signed and window is None:
@@ -106,7 +106,7 @@ def signer_of(keys: Path | str | None, role: SigningRole) -> KeyReference | None
 
 
 def verified_by(keys: Path | None, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
-    """Return the public keys of the party before, one of which must have signed the input; empty: no check."""
+    """Return the public keys of the party before, one of which must have signed the input, unless empty."""
     if keys is None:
         return ()
     from keys.directories import verify_keys

@@ -1,4 +1,4 @@
-"""Names of batches, and paths of windows and segments in the store, which identify what lies there."""
+"""Names of batches and paths of windows and segments; each name or path identifies its content."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Batch:
 
     @classmethod
     def named(cls, campaign: str, name: str) -> Batch | None:
-        """Return the batch with this name; None if the name is not a batch's, as of a folder that an operator made."""
+        """Return the batch with this name; None if it is no batch's name, as the name of an operator's own folder."""
         match = re.fullmatch(BATCH_NAME, name)
         if match is None or not is_window(match["window"]):
             return None

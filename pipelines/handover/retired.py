@@ -27,7 +27,7 @@ REASON: Reason = "retired_key"
 class CountedRetired(RetiredKey):
     """The reports of a batch that are sealed to a destroyed key were counted.
 
-    `reports` is how many; `summary` was written.
+    `reports` is the number of reports; `summary` was written.
     """
 
     def __init__(self, message: str, id: str, reports: int, summary: HopSummary) -> None:

@@ -1,8 +1,9 @@
 """Sign outputs and check them, so that a party reads exactly the files that the party before it wrote for this batch.
 
 `summary.json` names hop, campaign, epoch, fingerprint, batch and window, and lists the files with their digests.
-`summary.json.sig`, beside the files, signs exactly the bytes of the summary. So, before it reads any report, the reader
-reports a lost, added, exchanged or altered file, or an output in the place of another output.
+`summary.json.sig`, beside the files, signs exactly the bytes of the summary. The next party checks signature and files
+before it reads any report. So it notices, and names, a lost, added, exchanged or altered file, or an output in the
+place of another output.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 No party reads another party's log. A party writes a statement after the `done` entry of a hop in its own log, and the
 statement names this entry. A party writes a receipt after its first hop that read another party's output; a receipt has
 no reasons of rejection and no results. Statements and receipts are signed if outputs for other parties are signed.
-Statements are in the folder `stated/PARTY`, receipts in `receipts/PARTY`. Other parties may read these folders, or get
-copies of them.
+Statements are in the folder `stated/PARTY`, receipts in `receipts/PARTY`. Other parties may read the folders with
+statements and receipts, or get copies of the folders.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ def read(
         wanted: returns whether to read the statements about a batch and hop, because there may be very many statements.
 
     Returns:
-        For each batch and hop, the valid statement that was written after the latest entry; and the sentences.
+        For each batch and hop, the valid statement that was written after the latest entry; and a sentence for each
+        statement that is not accepted.
     """
     about: dict[tuple[str, str], list[tuple[tuple[int, int], str]]] = defaultdict(list)
     for name, named in names(deployment, kind, party, campaign).items():
@@ -181,7 +182,7 @@ def read(
             try:
                 said = _read(path, keys, kind)
             except (FormatError, SignatureError, OSError) as error:
-                # OSError: another party may have put something other than a file at `path`. The other statements are
+                # OSError: another party may have put something other than a file at `path`; the other statements are
                 # still read.
                 problems.append(told(error))
                 continue

@@ -28,7 +28,7 @@ COMMANDS = {"release": "discover --party aux-server"}
 def read_upstream(
     directory: str, hop: str, campaign: Campaign, signed_by: Sequence[VerifyKeyPart] = (), folder: str = ""
 ) -> HopSummary:
-    """Read the summary of the hop before.
+    """Read and check the summary of the hop that wrote a job's input.
 
     Args:
         signed_by: public keys of the party of that hop, one of which must have signed the output. Empty: signatures are
@@ -90,7 +90,8 @@ def senders_of(window: str, segments: Collection[str]) -> Senders:
 
     Args:
         segments: names of segments, as STREAM/FILE. The senders of a segment that is in no manifest count as told apart
-            in the weakest way. If a manifest is invalid, this holds for all segments.
+            in the weakest way. If a manifest is invalid, the senders of all segments count as told apart in the weakest
+            way.
     """
     named: dict[str, Authentication] = {}
     for path, _ in storage.list_files(window, SUFFIX):
@@ -108,7 +109,7 @@ def senders_of(window: str, segments: Collection[str]) -> Senders:
 def check_complete(
     upstream: HopSummary, campaign: Campaign, stream: Stream, files: list[BlockFile], exact: bool
 ) -> None:
-    """Check that the files hold as many records as the hop before forwarded.
+    """Check that a job's input files hold as many records as the hop before the job forwarded.
 
     Files of another campaign or record length are not counted, because their records go to the dead letter.
 

@@ -156,8 +156,8 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
             domain None means the items of `found`; if `found` is None too, only a tally is made.
         found: a result of hushcount job discover, for the page.
         nothing_found: whether discovery ended without a result. If true, a tally without items is allowed in an open
-            domain without a sketch. Otherwise such a campaign needs `items`, `found` or `grouped`, because the caller
-            may have forgotten the items.
+            domain without a sketch. If false, a campaign with an open domain and no sketch needs `items`, `found` or
+            `grouped`, because the caller may have forgotten the items.
         grouped: names of further items to count in an open domain without a sketch.
         levels: confidence of the intervals and false-positive rate of detection.
         signed_by: the shuffler's public keys, one of which must have signed the input. Empty: signatures are not
@@ -218,7 +218,7 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
 class WriteTallyPart(beam.DoFn):
     """(block of rows, Sums) in, one file written for each block, (number of the order, number of reports) out.
 
-    A file is written only if the side input `allowed` is true. It is written whole or not at all.
+    A file is written whole or not at all, and only if the side input `allowed` is true.
     """
 
     def __init__(self, folder: Folder) -> None:

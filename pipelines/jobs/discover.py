@@ -227,7 +227,8 @@ class ReleaseJob(OpeningJob):
         storage.remove_directory(drawn)
         summary = make_summary("release", campaign, counts, None, self.upstream, opening=opening)
         files = find_files(bins, Kind.RELEASED)
-        # `kept` reveals nothing beyond the release itself. From this number the analyzer notices if a file is lost.
+        # `kept` reveals nothing beyond the release itself. The analyzer compares its records with this number, to
+        # notice a lost file.
         kept = total_records(files)
         summary = replace(summary, dead_letters=kept_of(place.directory, counts), released=kept)
         if self.analyzer is None:

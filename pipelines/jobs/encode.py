@@ -101,8 +101,8 @@ def plan_encode(
 
     Args:
         values: one value a line, UTF-8, text or .gz; with `clients`, client<TAB>value.
-        clients: whether lines name their client. If not, every line counts as a line of another client, so the output's
-            guarantees hold for one line, not for one client.
+        clients: whether lines name their client. If lines do not name clients, every line counts as a line of another
+            client, so the output's guarantees hold for one line, not for one client.
         evaluator: where to read the evaluator's key, which an oblivious campaign needs to name values.
         console: prints a warning if the lines seem to name their client.
 

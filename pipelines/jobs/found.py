@@ -72,7 +72,7 @@ class Found:
 
 
 def unbiased_of(campaign: Campaign, senders: Senders) -> int:
-    """Return the least true count that is hardly shown too large (`unbiased_from`); 0 in a campaign without counts."""
+    """Return the true count from which shown counts are hardly too large (`unbiased_from`); 0 without counts."""
     law = count_law_of(campaign, senders)
     return 0 if law is None else unbiased_from(law)
 
@@ -155,7 +155,7 @@ def read_counts(path: str) -> pa.Table:
 
 
 def shown_counts(counts: pa.Table, law: CountLaw, path: str) -> IntArray:
-    """Return the counts that bins showed for a found.csv, int64[v]; raises FormatError if no bin can show a count."""
+    """Return the counts that the bins of a found.csv showed, int64[v]; FormatError if no bin can show such a count."""
     shown = np.rint(counts["count"].to_numpy() + law.mean)
     if len(shown) and not law.threshold <= shown.min() <= shown.max() <= _MOST_SHOWN:
         raise FormatError(f"{path} has a count that no bin can show: restore it")
@@ -184,8 +184,9 @@ def combined(counts: pa.Table, estimates: pa.Table, unbiased: int) -> pa.Table:
     """Return counts of discovered values with COMBINED_COLUMNS, which are empty for a value without an estimate.
 
     A count is combined only if its interval begins at `unbiased` or above. A value that fewer than `unbiased` clients
-    have is shown because its noise was large, so a stated error of its combined count would be wrong. By this rule such
-    a value gets a combined count in at most 2.5 % of the draws that show the value.
+    have is shown because its noise was large, so a stated error of its combined count would be wrong. Because of this
+    rule, a value that fewer than `unbiased` clients have gets a combined count in at most 2.5 % of the draws that show
+    the value.
 
     Args:
         counts: columns item and COUNT_COLUMNS.

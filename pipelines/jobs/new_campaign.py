@@ -53,7 +53,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         discovery: epsilon, delta and further settings of discovery; None: no discovery. If the setting hash is
             "oblivious", `keys` must hold the evaluator's key of this epoch.
         memory: number of different values for which a client remembers its answers, to repeat them in an epoch; 0:
-            none.
+            clients have no memory.
         epoch: number of the epoch.
         previous: head of the log of earlier epochs; None for the first epoch.
 

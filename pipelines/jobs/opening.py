@@ -70,7 +70,9 @@ class OpeningSteps(Steps):
 
 @dataclass(frozen=True, kw_only=True)
 class OpeningJob(BatchJob):
-    """A job of a party that opens reports. It reads the files of one stream, in a folder that the hop before wrote.
+    """A job of a party that opens reports.
+
+    The job reads the files of one stream, in a folder that the hop before wrote.
 
     Attributes:
         hop: the name of the hop in the job's summary.

@@ -86,9 +86,9 @@ def rehearse(
     """Let each party's jobs open made-up reports of a campaign, with the keys that will open the real reports.
 
     Each party is rehearsed separately: temporary keys replace the keys of the other party and of the evaluator. The
-    reports belong to a twin of the campaign. The twin has the same keys, mechanism, dictionary and discovery, but a
-    minimum batch of one, and its keys are valid now. The twin's fingerprint differs from the campaign's, so no batch of
-    the real campaign accepts the made-up reports.
+    made-up reports belong to a twin of the campaign. The twin has the same keys, mechanism, dictionary and discovery,
+    but a minimum batch of one, and its keys are valid now. The twin's fingerprint differs from the campaign's, so no
+    batch of the real campaign accepts the made-up reports.
 
     Args:
         campaign_path: the campaign file of the next epoch.
@@ -172,7 +172,7 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
 def _run_jobs(
     path: Path, role: OpeningRole, source: Path | str, directory: Path, sent: dict[str, int], opened: dict[str, int]
 ) -> None:
-    """Run all jobs; put the numbers of reports sent to the party into `sent`, and those it opened into `opened`."""
+    """Run all jobs; count the reports sent to the party in `sent`, and the reports that it opened in `opened`."""
     twin, engine, played = Campaign.read(path), Engine(), directory / "played"
     encoded, shuffled, released = (str(directory / name) for name in ("encoded", "shuffled", "released"))
     values, item = directory / "values.txt", directory / "item.txt"

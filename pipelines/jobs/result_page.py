@@ -23,7 +23,10 @@ _TABLE_ITEMS = 200
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """The content of the page. `table` has the estimates, `found` the discovered values; None: the page has none."""
+    """The content of the page.
+
+    `table` has the estimates, `found` the discovered values; None: there are no such values.
+    """
 
     campaign: Campaign
     summary: HopSummary

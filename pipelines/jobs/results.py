@@ -79,7 +79,7 @@ class Wanted:
 def wanted_items(
     mechanism: Mechanism, dictionary: Dictionary | None, names: list[str] | None, as_named: bool = True
 ) -> Wanted | None:
-    """Return the named items, or, without names, the whole dictionary; None: an open domain and no names.
+    """Return the named items, or, without names, the whole dictionary; None in an open domain without names.
 
     The rows are sorted by count, largest first, unless a user chose the order of the names (`as_named`).
 
@@ -118,9 +118,8 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
     """Estimate, write estimates.parquet, estimates.csv and report.html, and return the summary with the estimates.
 
     If `found` has counts of discovered values, write found.csv too. In an open domain these counts are combined with
-    the estimates. There are two exceptions, because in these cases counts and estimates do not include the same
-    reports: an oblivious campaign, where discovery reports may lack their value; and values that were discovered in
-    another batch.
+    the estimates. The counts are not combined in an oblivious campaign, where discovery reports may lack their value,
+    or if the values were discovered in another batch, because then counts and estimates include different reports.
 
     Args:
         window: the window at the end of which the batch was made; None: not known.
@@ -146,8 +145,9 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
             error = math.hypot(other["standard_error"], other["collision_error"])
             listed, lower = campaign.read_dictionary(), campaign.is_oblivious
             explained = explain(other["count"], error, counts, listed, lower)
-        # Rows and "other" add up to the reports only if the rows are the whole dictionary. To check this, it is enough
-        # to compare the numbers of items, because the names are distinct and in the dictionary.
+        # Rows and "other" add up to the reports only if the rows are the whole dictionary. To check whether the rows
+        # are the whole dictionary, it is enough to compare the numbers of items, because the names are distinct and in
+        # the dictionary.
         whole = table is not None and table.num_rows == campaign.dictionary.items
     if found is not None and counts is not None:
         if same and campaign.dictionary is None and table is not None:

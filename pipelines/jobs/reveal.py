@@ -34,7 +34,7 @@ from pipelines.outputs.summary import make_summary
 BINS = "bins"
 """The folder of released records, in the auxiliary server's output."""
 _OPENED = ".opened"
-"""The file of opened records; each record is followed by its value, which is padded to the same length for all."""
+"""The file of opened records; each record is followed by its value, and all values are padded to one length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class RevealSteps(OpeningSteps):
 
 
 def reveal_steps(campaign: Campaign, key: KeyReference, senders: Senders) -> RevealSteps:
-    """Return the steps that open a release of reports whose senders were told apart so; raises as `count_law_of`."""
+    """Return the steps that open a release of reports told apart as `senders` says; raises as `count_law_of`."""
     return RevealSteps(campaign=campaign, key=key, law=count_law_of(campaign, senders))
 
 

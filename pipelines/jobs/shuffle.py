@@ -208,7 +208,7 @@ def plan_shuffle(
 
 
 def _require_released(sums: Mapping[str, int], released: Files) -> None:
-    """Raise HushcountError unless all reports of earlier batches were read; else copies of these would be released."""
+    """Raise HushcountError if reports of earlier batches were not read, because copies of them would be released."""
     for stream, files in released.items():
         name = _released(stream)
         read = {of.removeprefix(f"{name}:"): number for of, number in sums.items() if of.startswith(f"{name}:")}

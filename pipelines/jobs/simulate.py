@@ -44,8 +44,8 @@ class SimulationResult:
         worst_mse: the largest mean squared error of an item.
         predicted_l2: the expected l2, from the exact variance for these values; collisions are averaged over new pools.
         lower_bound_l2: lower bound of l2 for every unbiased estimator, [P26] Theorem 3.8.
-        l1_at_bound: the l1 loss if l2 is `lower_bound_l2` and all items have equal variance, [P26] Corollary 2.1. This
-            is no bound of l1.
+        l1_at_bound: the l1 loss if l2 is `lower_bound_l2` and all items have equal variance, [P26] Corollary 2.1.
+            `l1_at_bound` is no bound of l1.
         l2_ratio_to_bound, l2_ratio_to_predicted: None if the divisor is 0, as at a large epsilon, where estimates do
             not vary.
         bias_z_max: the largest mean error of an item, in standard deviations of the mean of all runs.

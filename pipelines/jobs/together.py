@@ -68,7 +68,7 @@ class Where:
     def read(self, campaign: Campaign, record_bytes: int, strip: int = 0) -> ReadFiles:
         """Return the step that reads an input.
 
-        With `places`, the graph never ends, and does not fail if a file cannot be read.
+        If `places` is set, the graph never ends, so it must not fail if the file of one batch cannot be read.
         """
         return ReadFiles(campaign.fingerprint, record_bytes, strip, leaves_out=self.places is not None)
 
@@ -141,7 +141,7 @@ class Steps(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchJob(Job):
-    """A job on the files of a batch. Many such jobs can share one graph.
+    """A job on the files of a batch, which can share one graph with many other jobs.
 
     Attributes:
         steps: the steps of the job's graph.
@@ -164,7 +164,7 @@ class BatchJob(Job):
         return Order(directory)
 
     def after(self, jobs: Sequence[BatchJob]) -> BatchJob:
-        """Return the job without input files that these jobs, which are before it in the same graph, read already."""
+        """Return this job without the input files that `jobs`, the jobs before it in the same graph, already read."""
         return self
 
     @property

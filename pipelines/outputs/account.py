@@ -53,7 +53,7 @@ class Account:
         limit: the terms of the limit; None: no limit is set.
         spent: sum of all charges of the period, at the limit's delta; if there is no limit, by basic composition.
         remaining: a loss that the limit certainly still allows, in addition to charges and reservations; None without a
-            limit. If the limit's composition is joint, it may also allow a larger loss.
+            limit. If the limit's composition is joint, the limit may also allow a larger loss.
         renews: start of the next period, ISO 8601 in UTC; None: never.
     """
 

@@ -87,7 +87,7 @@ def require_undamaged(directory: str, rejected: Mapping[str, int]) -> None:
 
 
 def require_read_once(what: str, received: int, present: int) -> None:
-    """Raise HushcountError unless a job received as many records as its files hold: engines may lose or repeat some."""
+    """Raise HushcountError if an engine lost records of a job's files, or read some of these records twice."""
     if received != present:
         raise HushcountError(
             f"{what}: the engine read {received} records but the files hold {present}: it lost records or read some "

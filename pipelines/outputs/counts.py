@@ -71,7 +71,7 @@ WRITTEN = "written"
 
 
 def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stream, StreamCounts]:
-    """Return each stream's counts from a job's sums, whose names begin with the stream."""
+    """Return each stream's counts, from those sums of a job whose names begin with the stream."""
     counts = {}
     for stream in streams:
         mine = {name.partition(":")[2]: number for name, number in sums.items() if name.startswith(f"{stream}:")}
@@ -83,7 +83,7 @@ def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stre
 
 
 def opening_of(sums: Mapping[str, int], counts: StreamCounts) -> Opening:
-    """Return how many boxes each engine opened, from a job's sums, whose names have prefixes.
+    """Return how many boxes each engine opened, from those sums of a job whose names begin with OPENING.
 
     Raises:
         CountsError: there are fewer boxes than accepted reports, or more boxes than received records. Records that

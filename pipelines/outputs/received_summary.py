@@ -118,7 +118,7 @@ def folder_of(out: str, summary: HopSummary | None = None, batch: str | None = N
 
 
 def require_batch(out: str, said: str | None, batch: str | None) -> None:
-    """Raise UsageError if an output's summary names (`said`) another batch than `batch`; None: no batch, or any."""
+    """Raise UsageError if an output names another batch (`said`) than `batch`; None: no batch is named or required."""
     if batch is not None and said not in (None, batch):
         raise UsageError(f"{out} holds the output for batch {said!a}: it lies in the wrong place; restore it")
 

@@ -99,9 +99,9 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
                 for path in replaced:
                     storage.remove(path)
         except BaseException as error:
-            # Remove the folder, unless the summary in `out` names it: then the summary was moved, and only the store's
-            # answer was lost. If the store is out of reach, the folder cannot be removed, but `out` has no summary that
-            # names it.
+            # Remove the folder unless the summary in `out` names the folder. If it does, the summary was moved, and
+            # only the store's answer was lost. If the store is out of reach, the folder cannot be removed, but `out`
+            # has no summary that names it.
             with suppress(Exception), silent_clients():
                 if named_folder(out) != directory.rpartition("/")[2]:
                     storage.remove_directory(directory)

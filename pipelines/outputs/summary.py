@@ -1,4 +1,4 @@
-"""summary.json says how many reports a hop received, accepted and, by reason, rejected, and states the privacy."""
+"""summary.json: how many reports a hop received, accepted and, by reason, rejected; and the privacy statement."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ListedFile:
 
 @dataclass(frozen=True)
 class Largest:
-    """An item's count of users, its share of the reports, and the root of the sum of its two squared errors."""
+    """An item's count of users, its share of the reports, and its error, combined from standard and collision error."""
 
     item: str
     count: float
@@ -54,7 +54,7 @@ class TableFacts:
     Attributes:
         items: number of rows.
         confidence: confidence level of the intervals.
-        false_positive_rate: probability at most which an item that nobody has is detected.
+        false_positive_rate: the greatest probability with which an item that nobody has is detected.
         detected, detected_all: number of detected rows, if each row is tested alone, and if all rows are tested
             together.
     """
@@ -100,8 +100,8 @@ class Explained:
             large by `bias`, because mainly values with large counts are kept. If values have far fewer clients than
             their counts say, `count` is too large by more.
         rest, rest_error: the count of "other" minus `count`, and the standard and collision error of `rest` together.
-        lower_bound: whether `count` lacks reports of these values, because they got no evaluation. Such reports are in
-            `rest`.
+        lower_bound: whether `count` lacks reports of these values, because they got no evaluation. Reports without an
+            evaluation are in `rest`.
     """
 
     values: int
@@ -147,7 +147,10 @@ class Estimates:
 
 
 Listed = Annotated[tuple[ListedFile, ...], Field(max_length=4 * MOST_PLACES)]
-"""The most files of a folder in a summary are enough, because a hop writes at most one file for each place."""
+"""The files in one folder of an output.
+
+Their number is limited, because a hop writes at most one file for each place.
+"""
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,7 @@ class HopSummary(HopCounts):
         shuffled: for the hop discover, digest of the summary of the shuffle, which is made_from of the release that was
             opened.
         senders: how the senders of the reports were told apart.
-        privacy: the privacy statement. This field, `cap`, and the fields from `influence` to `ledger` are None in a
+        privacy: the privacy statement. `privacy`, `cap`, and the fields from `influence` to `ledger` are None in a
             summary that was read.
         influence: by how much one forged report can change a count; None for a hop without estimates.
         dead_letters: how many refused sealed reports were kept in files, and how many were not, by stream and reason.
@@ -268,8 +271,9 @@ def make_summary(
 
     Args:
         reports: number of frequency reports in the result; None: the hop makes no estimates.
-        senders: how the senders were told apart; None: as the summary of the hop before says, or UNBOUND without one.
-        opening: how many boxes each engine opened; None for a hop that opens none.
+        senders: how the senders were told apart; None: as the summary of the hop before says, or UNBOUND if no hop is
+            before.
+        opening: how many boxes each engine opened; None: the hop opens no boxes.
     """
     whose = senders or (UNBOUND if upstream is None else upstream.senders)
     # A reader of counts sees both streams, so if a client sends reports of both streams, the statement adds both costs.
@@ -296,5 +300,5 @@ def make_summary(
 
 
 def digest_of_json(data: Mapping[str, Any]) -> str:
-    """Return the BLAKE2b-256 of a JSON object in hexadecimal digits; layout and order of fields change nothing."""
+    """Return the BLAKE2b-256 of a JSON object in hexadecimal digits; layout and order do not change the digest."""
     return hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).hexdigest()

@@ -1,4 +1,4 @@
-"""Style and scripts of a page: separate files, all put into the page. Its content security policy allows only them."""
+"""Put style and scripts from separate files into a page, whose content security policy allows nothing else."""
 
 from __future__ import annotations
 

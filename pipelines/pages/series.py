@@ -46,9 +46,9 @@ class Series:
         """Return a compressed block as base64, which static/data.js reads.
 
         The block consists of the length of a JSON head (uint32, little-endian), the head, and three planes, for count,
-        count - low and high - count. A plane has the numbers of one item after the other, each number in steps of its
-        window. A number is an int32 whose lowest bit is the sign. A plane has the lowest bytes of all numbers first,
-        then the next bytes, so the highest bytes, which are nearly all 0, are together and take almost no space when
+        count - low and high - count. A plane has its numbers item by item, each number as a multiple of its window's
+        step. A number is an int32 whose lowest bit is the sign. A plane has the lowest bytes of all numbers first, then
+        the next bytes, so the highest bytes, which are nearly all 0, are together and take almost no space when
         compressed.
         """
         halves = (self.high - self.low) / 2.0
