@@ -75,7 +75,7 @@ class Engine:
 
         Raises:
             UsageError: the runner is unknown or lacks something that it needs, or Beam does not know an option.
-            StorageError: the job failed; the message says why in one sentence. Nothing of the job was released.
+            StorageError: the job failed and released nothing; the message says in one sentence why the job failed.
         """
         if unknown := unknown_options(self.options):
             raise UsageError(

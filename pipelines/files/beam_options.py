@@ -18,7 +18,7 @@ _BAD_VALUE = re.compile(r"argument (?P<option>\S+): (?P<fault>.*)")
 
 
 def reach_with(options: Sequence[str]) -> None:
-    """Give the options to Beam's file systems in this process: addresses of stores, and credentials.
+    """Give the options, such as addresses of stores and credentials, to Beam's file systems in this process.
 
     Raises:
         UsageError: the value of an option is not valid.
@@ -46,7 +46,7 @@ def unknown_options(options: Sequence[str]) -> list[str]:
 
 def _require_values(options: Sequence[str]) -> None:
     """Raise UsageError if the value of an option is not valid; the error names the option and the fault."""
-    # Most jobs have no options, and Beam takes milliseconds to parse even an empty list.
+    # Return at once without options, as in most jobs, because Beam takes milliseconds to parse even an empty list.
     if not options:
         return
     usage = io.StringIO()

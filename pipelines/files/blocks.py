@@ -91,7 +91,7 @@ class _ReadSpan(beam.DoFn):
             for index in range(start, stop):
                 records = header.block_records(index)
                 block = read_block(stream, header, index)
-                # Count after the read, because records that cannot be read do not count as received.
+                # Count after the read, because records that cannot be read are not counted as received.
                 yield TaggedOutput("counts", ("received", records))
                 if block is None:
                     yield TaggedOutput("counts", rejected("corrupt_block", records))

@@ -170,12 +170,12 @@ def _raise(path: str, lease: Lease, over: threading.Event, seconds: float) -> No
 
 
 def _is_gone(lease: Lease) -> bool:
-    """Return whether the holder was a process of this machine that has ended."""
+    """Return whether the lease's holder was a process of this machine that has ended."""
     return _is_here(lease) and not _is_alive(lease)
 
 
 def _is_alive(lease: Lease) -> bool:
-    """Return whether the holder is a process that is at work on this machine.
+    """Return whether the lease's holder is a process that is at work on this machine.
 
     The result is false if this process held the lease and has finished its block, but could not remove the lease
     because the store was out of reach.

@@ -54,7 +54,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class FolderOf:
-    """Returns, for each order, the folder in the order's directory that has these names."""
+    """Returns, for each order, the folder `names` in the order's directory."""
 
     orders: Orders
     names: tuple[str, ...] = ()

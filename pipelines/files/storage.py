@@ -253,7 +253,7 @@ def write_json(path: str, data: dict[str, Any], most: int = reading.RECORD_BYTES
 
 
 def json_bytes(data: dict[str, Any]) -> bytes:
-    """Return a JSON object as `write_json` writes it."""
+    """Return the bytes that `write_json` writes for a JSON object."""
     return json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n"
 
 

@@ -45,8 +45,8 @@ def cause(error: BaseException) -> str:
 def told(error: Exception) -> str:
     """Return the file's name, if the error has one, and `cause`; for an error of a foreign class, its type and place.
 
-    The place is where in our code the error was raised. The text of an error of a foreign class may hold a value of a
-    report, so this text is not repeated.
+    The place is where in our code the error was raised. The text of an error of a class that is not ours may hold a
+    value of a report, so the text is not repeated.
     """
     if not isinstance(error, HushcountError | OSError):
         frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_HOME)]
@@ -59,15 +59,15 @@ def told(error: Exception) -> str:
 def line(error: BaseException) -> str:
     """Return the last line of an error's text, or its type if it has no text."""
     if isinstance(error, AttributeError) and error.__context__ is not None:
-        # If no answer came, Beam's S3 client raises AttributeError when it reads the status; the error before is the
-        # cause.
+        # If no answer came, Beam's S3 client raises AttributeError when it reads the status; the cause is the earlier
+        # error.
         error = error.__context__
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
 @contextmanager
 def silent_clients() -> Iterator[None]:
-    """While a block runs, do not log the stacks of Beam's store clients, because one sentence reports the failure."""
+    """While a block runs, do not log the stacks of Beam's store clients, because an error tells the failure."""
     # Each block adds its own filter, so that the end of an inner block does not remove the outer block's filter.
     own = partial(_is_not_of_beam)
     loggers = (logging.getLogger(), logging.getLogger("apache_beam.utils.retry"))

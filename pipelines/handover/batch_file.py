@@ -39,7 +39,7 @@ class BatchSegment:
 
 @dataclass(frozen=True)
 class BatchFile:
-    """The segments of one batch, as the log has them.
+    """The segments of one batch, as the log lists them.
 
     Attributes:
         segments_folder: the folder that the paths of segments are relative to.

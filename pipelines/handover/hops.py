@@ -47,13 +47,13 @@ _HOPS = (
     Hop("analyze", "analyzer", "results", input="shuffle", stream="reports"),
 )
 CHAIN: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS}
-"""The hops by name, in their order."""
+"""The hops by name, in the order in which they run."""
 HANDED_ON: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS if hop.signer}
 """The hops whose output another party reads; retention deletes these outputs."""
 CHARGING: frozenset[HopName] = frozenset(("release", "discover", "analyze"))
 """The hops that charge the ledger."""
 READERS: Mapping[Stream, HopName] = {hop.stream: hop.name for hop in _HOPS if hop.stream and hop.input == "shuffle"}
-"""The hop that reads a stream from the shuffler's output."""
+"""For each stream, the hop that reads the stream from the shuffler's output."""
 
 
 def hop_names(campaign: Campaign, parties: Container[Party]) -> list[HopName]:

@@ -96,7 +96,7 @@ class Named(NamedTuple):
     """The parts of a statement's file name: batch, hop, and the entry after which the statement was written.
 
     Attributes:
-        entry: the first 16 digits of that entry's digest.
+        entry: the first 16 digits of the entry's digest.
     """
 
     batch: str

@@ -46,7 +46,10 @@ from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
 from pipelines.outputs.summary import make_summary
 
 _MOST_CELLS = 1 << 25
-"""The most cells of one graph's tallies: 256 MiB. A worker keeps the tallies of all batches of a graph in memory."""
+"""The most cells of all tallies in one graph (256 MiB).
+
+A worker keeps the tallies of all batches of a graph in memory.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

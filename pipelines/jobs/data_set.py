@@ -127,9 +127,9 @@ def _file_bytes(table: pa.Table) -> bytes:
     """Return a table as a Parquet file with zstd: numbers and items in plain encoding, other columns as a dictionary.
 
     Because the rows are sorted by count, plain numbers compress better than a dictionary of numbers. Byte-wise
-    encodings would compress still better, but not every program that reads Parquet can read these encodings. The
-    columns campaign and window, whose values are also in the file's path, have the type that pandas and pyarrow give to
-    a part of a path.
+    encodings of numbers would compress better than plain numbers, but not every program that reads Parquet can read
+    these encodings. The columns campaign and window, whose values are also in the file's path, have the type that
+    pandas and pyarrow give to a part of a path.
     """
     for name in ("campaign", "window"):
         place = table.schema.get_field_index(name)

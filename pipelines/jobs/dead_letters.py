@@ -36,7 +36,7 @@ CURES: Mapping[Reason, str] = {
     "not_opened": "sealed to another key, or altered: replay the reports that were kept, with the key they need",
     "malformed": "a field is out of its range: a client's bug, or an attack",
 }
-"""For each reason, the cause and what an operator can do."""
+"""For each reason of a refusal, its cause and what an operator can do about it."""
 _NAME = re.compile(r"(?P<reason>[a-z_]+)-(?P<length>[0-9]+)\.blocks")
 _CLAIM = ".replayed.json"
 _REPLAYED: tuple[Reason, ...] = ("wrong_campaign", "not_opened")
@@ -123,7 +123,7 @@ def replay(
     """Write the kept reports of one reason as a shuffler's output, which analyze or discover can read.
 
     The output is a batch of its own, and the release of this batch is charged separately. However often the letters of
-    one reason and one campaign file are replayed, they become only one such batch.
+    one reason and one campaign file are replayed, only one batch is made of these letters.
 
     Args:
         campaign_path: the campaign file that the reports were made with.

@@ -205,7 +205,8 @@ def _run_jobs(
 def _values(twin: Campaign) -> tuple[str, list[str]]:
     """Return a value outside the dictionary, and the lines of a values file.
 
-    The lines repeat the value often enough that its bin is kept, and hold some items of the dictionary.
+    The lines repeat a value outside the dictionary so often that its bin is kept, and hold some items of the
+    dictionary.
     """
     dictionary = twin.read_dictionary()
     items = () if dictionary is None else dictionary.items

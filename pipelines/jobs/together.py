@@ -96,7 +96,7 @@ class Where:
 
 
 Counted = tuple[int, tuple[str, int]]
-"""The number of the order, and a count by its name."""
+"""The number of an order, and a count of this order as (name, number)."""
 
 
 def _label(element: tuple[int, tuple[str, int]], of: str) -> tuple[int, tuple[str, int]]:

@@ -21,7 +21,7 @@ from pipelines.files.orders import Folder, number_of
 MOST_DEAD_BYTES = 1 << 22
 """Most bytes of a file of dead letters.
 
-So many reports are enough to find the fault, and the job's input still has all reports.
+So many bytes are enough to find a fault, and the job's input still has all reports.
 """
 
 

@@ -51,7 +51,7 @@ BY_HAND = Writer()
 
 
 def new_folder() -> str:
-    """Return a new random name for a folder."""
+    """Return a random name, which no folder had before."""
     return secrets.token_hex(8)
 
 
@@ -80,7 +80,8 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
     its owner only, and is renamed to `out` at the end. With `overwrite`, the directory and `out` are exchanged in one
     step, so that `out` is always the whole old or the whole new result. Stores cannot rename a directory. If `out` is
     in a store, the directory is a folder in `out`, which only this writer uses. At the end the folder's summary, which
-    names the folder, is moved to `out` in one step. So a second writer at the same time does no harm.
+    names the folder, is moved to `out` in one step. Because each writer has a folder of its own, a second writer at the
+    same time does no harm.
 
     Raises:
         UsageError: `out` holds a result and `overwrite` is false, or `out` holds other files.

@@ -77,7 +77,7 @@ class CountFacts:
         unbiased_from: the least true count such that this and all larger counts are shown too large by less than a
             tenth of the standard error, on average.
         unit: what is counted: "clients" or "reports"; in an oblivious campaign "reports whose evaluation came".
-        says: all these facts in sentences.
+        says: the facts of this class in sentences.
     """
 
     standard_error: float

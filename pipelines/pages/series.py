@@ -16,9 +16,9 @@ from pipelines.pages.text import visible
 _MISSING = -(2**31)
 _MOST = 2**31 - 1
 _FINE = 64.0
-"""How many steps the median of half an interval in a window has.
+"""Number of rounding steps in half an interval of a window (the median interval).
 
-So rounding to a step changes a number by about 1 % of its standard error.
+Rounding to such a step changes a number by about 1 % of its standard error.
 """
 
 
