@@ -1,10 +1,10 @@
 """Say in one line why a job failed.
 
-The line never quotes a value from a report, although the text of a worker's exception may quote such a value. For an
-exception that is not one of our own classes, the line has only the exception's type, the failed step and the place in
-the code. Engines with separate workers pass on the text that Python prints for an exception. Of the text that an engine
-passes on, only the part before the first exception's message is certain to come from Python. The first exception's
-message and all text after it may come from a report, even if this text looks like a stack.
+The line that says why a job failed never quotes a value from a report, although a worker's exception may quote one. For
+an exception that is not one of our own classes, the line has only the exception's type, the failed step and the place
+in the code. Engines with separate workers pass on the text that Python prints for an exception. Of the text that an
+engine passes on, only the part before the first exception's message is certain to come from Python. The first
+exception's message and all text after it may come from a report, even if this text looks like a stack.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Watch the embedded runner's worker processes.
 
-If a worker process ends early, the job fails. Without this watch, Beam would wait for ever. Workers do not print the
-exceptions of steps, because the text of an exception may hold a report's value.
+If a worker process ends early, the job fails. Without this watch, Beam would wait for ever for a worker process that
+ended. Workers do not print the exceptions of steps, because the text of an exception may hold a report's value.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
         campaign: fingerprint that the files must have.
         record_bytes: length that the records must have.
         strip: number of leading bytes of a record that never go to the dead letter.
-        leaves_out: what happens if a file cannot be read. True: the records that cannot be read are left out and not
-            counted as received, so that only the file's batch is refused. False: the graph fails.
+        leaves_out: whether records that cannot be read are left out and not counted as received, so that only the
+            file's batch is refused; if false, the graph fails.
     """
 
     def __init__(self, campaign: bytes, record_bytes: int, strip: int, leaves_out: bool = False) -> None:
@@ -121,7 +121,7 @@ class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships n
     Args:
         folder: returns the folder to write to for an order.
         shards: number of shards, for the names of files.
-        allowed: a side input; files are written only if its value is true. None: files are always written.
+        allowed: a side input; files are written only if its value is true; None: files are always written.
     """
 
     def __init__(

@@ -4,9 +4,9 @@ No spreadsheet reads text in these files as a formula, or the number 1.234 as 12
 a sign that can begin a formula: at the start of a cell, and after any character that a spreadsheet may take for the end
 of a cell. Where the comma is the decimal mark, spreadsheets cut lines at semicolons, and quotation marks protect only
 the first cell of a line. A sign can also begin a formula after quotation marks and apostrophes. The reader removes the
-apostrophe that the writer put before a sign. So the file has `'=1+1` for the text `=1+1`, `''=1+1` for `'=1+1`, and
-`a;'=b` for `a;=b`, but `'quoted'` is not changed. Cells of a Parquet file are not changed, because Parquet has no
-formulas.
+apostrophe that the writer put before a sign. For example, the file has `'=1+1` for the text `=1+1`, `''=1+1` for
+`'=1+1`, and `a;'=b` for `a;=b`, but `'quoted'` is not changed. Cells of a Parquet file are not changed, because Parquet
+has no formulas.
 """
 
 from __future__ import annotations

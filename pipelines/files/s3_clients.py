@@ -15,7 +15,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from hushcount.clock import MACHINE
 
 SECONDS = 60.0
-"""How many seconds a client is used. Then a new client is made, because the credentials may have changed."""
+"""How many seconds a client is used before a new client is made.
+
+A new client is needed, because the credentials may have changed.
+"""
 
 
 @lru_cache(maxsize=2)

@@ -1,6 +1,6 @@
 """Read, write, list and delete files by path: local, gs:// or s3://.
 
-A new file appears whole or not at all. Some functions also make the file durable.
+A new file appears whole or not at all. Some functions also make a new file durable.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def cause(error: BaseException) -> str:
 
 
 def told(error: Exception) -> str:
-    """Return the file's name, if the error has one, and `cause`; for an error of a foreign class, its type and place.
+    """Return the file's name, if the error has one, and `cause`; for errors of classes not ours, their type and place.
 
     The place is where in our code the error was raised. The text of an error of a class that is not ours may hold a
     value of a report, so the text is not repeated.

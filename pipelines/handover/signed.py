@@ -2,8 +2,8 @@
 
 `summary.json` names hop, campaign, epoch, fingerprint, batch and window, and lists the files with their digests.
 `summary.json.sig`, beside the files, signs exactly the bytes of the summary. The next party checks signature and files
-before it reads any report. So it notices, and names, a lost, added, exchanged or altered file, or an output in the
-place of another output.
+before it reads any report. So the next party notices, and names, a lost, added, exchanged or altered file, or an output
+in the place of another output.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def read_upstream(
     """Read and check the summary of the hop that wrote a job's input.
 
     Args:
-        signed_by: public keys of the party of that hop, one of which must have signed the output. Empty: signatures are
+        signed_by: public keys of the party of that hop, one of which must have signed the output; empty: signatures are
             not checked.
         folder: folder of the output that the job reads; if signatures are checked, the files in the folder are checked
             too.
@@ -48,7 +48,7 @@ def read_upstream(
             f"input directory {directory} is not a complete output of hushcount job {command}: it has no {SUMMARY}"
         )
     if signed_by:
-        # Import here, because the shuffler checks no signatures and does not have the package `keys`.
+        # Import `signed` only here, because the shuffler checks no signatures and does not have the package `keys`.
         from pipelines.handover.signed import read_signed, require_files
 
         summary = read_signed(directory, signed_by)
@@ -114,8 +114,8 @@ def check_complete(
     Files of another campaign or record length are not counted, because their records go to the dead letter.
 
     Args:
-        exact: whether too many records are an error too. The shuffler drops copies of reports, but the analyzer would
-            count them.
+        exact: whether it is an error too if the files hold more records than the hop before forwarded. The shuffler
+            drops copies of reports, but the analyzer would count them.
 
     Raises:
         UsageError: the files hold too few records, so a file is missing; or, if `exact`, too many, so a file was added.

@@ -158,12 +158,12 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
         items: items to estimate, one a line or a .csv with the column item; None: the whole dictionary. In an open
             domain None means the items of `found`; if `found` is None too, only a tally is made.
         found: a result of hushcount job discover, for the page.
-        nothing_found: whether discovery ended without a result. If true, a tally without items is allowed in an open
-            domain without a sketch. If false, a campaign with an open domain and no sketch needs `items`, `found` or
-            `grouped`, because the caller may have forgotten the items.
+        nothing_found: whether discovery ended without a result. In an open domain without a sketch, a tally without
+            items is allowed only if `nothing_found` is true. If it is false, `items`, `found` or `grouped` must be
+            given, because the caller may have forgotten the items.
         grouped: names of further items to count in an open domain without a sketch.
         levels: confidence of the intervals and false-positive rate of detection.
-        signed_by: the shuffler's public keys, one of which must have signed the input. Empty: signatures are not
+        signed_by: the shuffler's public keys, one of which must have signed the input; empty: signatures are not
             checked.
         ledger: the ledger that charges the release, once for each input; None: nothing is charged.
         clock: returns the ledger's time.

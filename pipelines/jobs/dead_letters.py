@@ -65,9 +65,9 @@ class DeadLetter:
     """One file of `records` sealed reports.
 
     Attributes:
-        campaign: fingerprint of the campaign file of the job.
-        not_kept: how many reports with this reason, of any length, are in no file. These reports are counted, but
-            cannot be replayed.
+        campaign: fingerprint of the campaign file that the job used.
+        not_kept: how many reports with this reason, of any length, are in no file. Reports that are in no file are
+            counted, but cannot be replayed.
     """
 
     hop: str
@@ -176,7 +176,8 @@ def replay(
         nothing = {other: StreamCounts(0, 0, {}) for other in campaign.streams}
         counts = nothing | {stream: StreamCounts(number, kept, rejected)}
         refused = storage.read_json(storage.join(directory, SUMMARY))
-        # The cap of the refused batch was applied to these reports; it may be larger than the cap of this campaign.
+        # The reports passed the cap of the batch that refused them, and that cap may be larger than this campaign's
+        # cap.
         senders = recapped(told_in(refused), refused.get("cap"), campaign.shuffle.cap)
         summary = make_summary("shuffle", campaign, counts, None, senders=senders)
         return write_summary(target, replace(summary, replayed=reason))

@@ -83,16 +83,16 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
         input_directory: the output of hushcount job shuffle; for the analyzer alone, the auxiliary server's output.
         keys: directory with the private keys of the parties that run here, or env:NAME, an environment variable of
             every worker.
-        party: "aux-server" writes `bins/` for the analyzer, and "analyzer" reads `bins/`. "both" does one after the
-            other on a machine that has both keys, and removes `bins/`.
-        uncapped: whether to accept reports whose clients were not told apart. If true, a single client can reveal a
-            value.
+        party: "aux-server" writes `bins/` for the analyzer, and "analyzer" reads `bins/`. "both" does the work of both
+            parties, on a machine that has both keys, and removes `bins/`.
+        uncapped: whether to accept reports whose clients were not told apart. If such reports are accepted, a single
+            client can reveal a value.
         evaluator: the evaluator of an oblivious campaign. With the evaluator's answers the analyzer verifies released
             values. Before the draw, one test request makes sure that the evaluator answers.
         signed_by: public keys of the party that wrote the input: of the auxiliary server for "analyzer", else of the
-            shuffler. One of these keys must have signed the input. Empty: signatures are not checked.
+            shuffler. One of the public keys must have signed the input; empty: signatures are not checked.
         signer: the signing key of the auxiliary server, for "aux-server" only; None: the output is not signed.
-        ledger: the ledger that charges the release, once for each input; the drawn bins are kept beside the ledger.
+        ledger: the ledger that charges the release, once for each input; the drawn bins are kept beside the ledger;
             None: nothing is charged.
         clock: returns the ledger's time.
 

@@ -52,7 +52,7 @@ class OpeningSteps(Steps):
 
         Returns:
             The counts, as (number of the order, (name, number)); and a side input, which is true if results may be
-            written. None: results may always be written.
+            written; None: results may always be written.
         """
         campaign, stream = self.campaign, self.stream
         counts = (read["counts"], opened.counts, *further) | "all counts" >> beam.Flatten()

@@ -1,8 +1,8 @@
 """Run many batches through one graph.
 
 A batch's records are in the Beam window with the number of the batch's order, and each batch has its own directory. An
-engine takes seconds to start a job, or minutes if it starts machines. So batches that wait at the same time share one
-graph.
+engine takes seconds to start a job, or minutes if it starts machines. Because an engine starts slowly, batches that
+wait at the same time share one graph.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Where:
         records: number of records of each input, by its name, for all batches together; empty: not known.
         spill: local directory for blocks between steps; None: blocks go through the engine.
         meets: windows that bring batches together; None: the graph has one batch, in the global window.
-        open: whether others can see files before the output is complete. If true, no file is written before the minimum
-            batch is reached.
+        open: whether others can see files before the output is complete. If others can see files, no file is written
+            before the minimum batch is reached.
         places: number of places to spread a batch over, if the batch's number of records is not known.
     """
 
@@ -227,7 +227,7 @@ class Outcome:
 
     @property
     def failure(self) -> Exception | None:
-        """Why the job failed; None: it did not fail. It is no failure if there are too few reports to forward."""
+        """Why the job failed; None: it did not fail. A job that has too few reports to forward did not fail."""
         return self.summary if isinstance(self.summary, Exception) and not isinstance(self.summary, NotYet) else None
 
 

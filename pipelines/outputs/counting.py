@@ -77,7 +77,7 @@ def take_counts(directory: str) -> dict[str, int]:
 def require_undamaged(directory: str, rejected: Mapping[str, int]) -> None:
     """Raise HushcountError if files that a party wrote have blocks with a wrong checksum, or were cut.
 
-    This check is not used for files of collectors, because records lost by damage to these files are only counted.
+    Files of collectors are not checked in this way, because records lost by damage to such files are only counted.
     """
     if lost := ", ".join(f"{reason} {rejected[reason]:,}" for reason in DAMAGE if rejected.get(reason)):
         raise HushcountError(

@@ -21,7 +21,7 @@ from pipelines.files.orders import Folder, number_of
 MOST_DEAD_BYTES = 1 << 22
 """Most bytes of a file of dead letters.
 
-So many bytes are enough to find a fault, and the job's input still has all reports.
+A file of this size is enough to find a fault, and the job's input still has all reports.
 """
 
 
@@ -40,7 +40,7 @@ class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
     Args:
         folder: returns the directory of the job's output for an order.
         campaign: the campaign of the reports.
-        allowed: a side input; files are written only if its value is true. None: files are always written.
+        allowed: a side input; files are written only if its value is true; None: files are always written.
     """
 
     def __init__(self, folder: Folder, campaign: Campaign, allowed: Any | None = None) -> None:
