@@ -1,4 +1,4 @@
-"""Group the blocks of each place: through files if all workers can reach them, else through the engine.
+"""Group the blocks of each place through files, if all workers can reach the files, or else through the engine.
 
 Beam's embedded runner keeps several copies of grouped data in memory, and Flink sorts records in small buffers. If the
 output is a local directory, blocks are written to files in the job's hidden directory. Only the position of each block

@@ -67,7 +67,7 @@ def line(error: BaseException) -> str:
 
 @contextmanager
 def silent_clients() -> Iterator[None]:
-    """While a block runs, do not log the stacks of Beam's store clients, because an error tells the failure."""
+    """While a block runs, do not log the stacks of Beam's store clients, as the error says what failed."""
     # Each block adds its own filter, so that the end of an inner block does not remove the outer block's filter.
     own = partial(_is_not_of_beam)
     loggers = (logging.getLogger(), logging.getLogger("apache_beam.utils.retry"))

@@ -159,8 +159,8 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
             domain None means the items of `found`; if `found` is None too, only a tally is made.
         found: a result of hushcount job discover, for the page.
         nothing_found: whether discovery ended without a result. In an open domain without a sketch, a tally without
-            items is allowed only if `nothing_found` is true. If it is false, `items`, `found` or `grouped` must be
-            given, because the caller may have forgotten the items.
+            items is then made; if false, `items`, `found` or `grouped` must be given, because the caller may have
+            forgotten the items.
         grouped: names of further items to count in an open domain without a sketch.
         levels: confidence of the intervals and false-positive rate of detection.
         signed_by: the shuffler's public keys, one of which must have signed the input; empty: signatures are not

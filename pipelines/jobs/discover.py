@@ -91,7 +91,7 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
             values. Before the draw, one test request makes sure that the evaluator answers.
         signed_by: public keys of the party that wrote the input: of the auxiliary server for "analyzer", else of the
             shuffler. One of the public keys must have signed the input; empty: signatures are not checked.
-        signer: the signing key of the auxiliary server, for "aux-server" only; None: the output is not signed.
+        signer: the auxiliary server's signing key, if `party` is "aux-server"; None: the output is not signed.
         ledger: the ledger that charges the release, once for each input; the drawn bins are kept beside the ledger;
             None: nothing is charged.
         clock: returns the ledger's time.

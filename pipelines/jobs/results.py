@@ -117,9 +117,10 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
 ) -> HopSummary:
     """Estimate, write estimates.parquet, estimates.csv and report.html, and return the summary with the estimates.
 
-    If `found` has counts of discovered values, write found.csv too. In an open domain these counts are combined with
-    the estimates. The counts are not combined in an oblivious campaign, where discovery reports may lack their value,
-    or if the values were discovered in another batch, because then counts and estimates include different reports.
+    If `found` has counts of discovered values, write found.csv too. In an open domain the counts of discovered values
+    are combined with the estimates. The counts are not combined in an oblivious campaign, where discovery reports may
+    lack their value, or if the values were discovered in another batch, because then counts and estimates include
+    different reports.
 
     Args:
         window: the window at the end of which the batch was made; None: not known.

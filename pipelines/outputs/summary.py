@@ -118,7 +118,7 @@ class Estimates:
     """What a summary says about the estimates from one tally.
 
     Attributes:
-        table: facts on the table; None: no items were asked for.
+        table: what the summary says about the table; None: no items were asked for.
         largest: counts of detected items, largest first.
         other: the columns of the row "other", for all values outside the dictionary; None without a dictionary.
         explained: the part of "other" that comes from discovered values; None without a dictionary or counts of such

@@ -18,7 +18,7 @@ _MOST = 2**31 - 1
 _FINE = 64.0
 """Number of rounding steps in half an interval of a window (the median interval).
 
-Rounding to such a step changes a number by about 1 % of its standard error.
+Rounding to a step changes a number by about 1 % of its standard error.
 """
 
 
