@@ -9,7 +9,7 @@ from hushcount.privacy.composition import Bound, Loss
 
 Hop = Literal["analyze", "discover"]
 Admission = Literal["basic", "joint"]
-"""How a limit adds up charges; `pipelines.ledger.charges.Limit` explains both ways."""
+"""How a limit adds up charges; `pipelines.ledger.charges.Limit` explains "basic" and "joint"."""
 Unit = Literal["client", "report"]
 """Whose loss a cost is: of one client with all reports that the cap allows or, if no cap is enforced, of one report."""
 NoLedger = Literal["no ledger"]
