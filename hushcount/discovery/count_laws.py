@@ -20,13 +20,14 @@ _FARTHEST = 1 << 62
 class CountLaw:
     """The law of the noise Z: a bin of c reports shows c + Z if c + Z is above B, and is dropped otherwise.
 
-    `f(z)` is proportional to `a^z` for 0 <= z <= B, to `b^-z` for z < 0, and 0 for z > B. So one draw decides both
-    whether a bin is kept and which count it shows. A bin without reports is never kept.
+    `f(z) = Pr[Z = z]` is proportional to `a^z` for 0 <= z <= B, to `b^-z` for z < 0, and 0 for z > B. So one draw
+    decides both whether a bin is kept and which count it shows. A bin without reports is never kept.
 
-    If a bin loses t reports, `f(z) <= a^-t f(z + t)` except at the t values z > B - t, and a drop is at least as likely
-    as before: this costs (-t ln a, Pr[Z > B - t]). If a bin gains t reports, `f(z) <= b^-t f(z - t)`, and the same
-    holds for the sum of f up to any z, a drop: this costs (-t ln b, 0). `Pr[Z > B - t]` grows faster than in proportion
-    to t up to t = B + 1, so l reports in several independent bins cost no more than in one bin.
+    If a bin loses t reports, `f(z) <= a^-t f(z + t)` except at the t values z > B - t, and the bin is at least as
+    likely to be dropped as before. So t lost reports cost (epsilon, delta) = (-t ln a, Pr[Z > B - t]). If a bin gains t
+    reports, `f(z) <= b^-t f(z - t)`. The same inequality holds for the sum of f up to any z, and the probability of a
+    drop is such a sum. So t gained reports cost (-t ln b, 0). `Pr[Z > B - t]` grows faster than in proportion to t up
+    to t = B + 1, so l reports in several independent bins cost no more than in one bin.
 
     Attributes:
         right: a in units of 2**-64, `e^-R` rounded up.
@@ -54,7 +55,7 @@ class CountLaw:
         return self._sums(noise)[0] / self._all[0]
 
     def at_most(self, noise: int) -> float:
-        """Return Pr[Z <= noise], exact where it is small."""
+        """Return Pr[Z <= noise]; for negative noise it is summed directly, so that a small probability is exact."""
         if noise >= 0:
             return 1.0 - self.at_least(noise + 1)
         return _tail(self._log_left, -noise)[0] / self._all[0]
@@ -122,7 +123,7 @@ class CountLaw:
 
     @cached_property
     def _all(self) -> tuple[float, float, float]:
-        # Below this, weights are 0.0.
+        # The weights of all noise below -2**62 are 0.0 as floats.
         return self._sums(-_FARTHEST)
 
     def _sums(self, least: int) -> tuple[float, float, float]:
@@ -149,7 +150,7 @@ def _tail(log_ratio: float, start: int) -> tuple[float, float, float]:
 
 
 def count_law(loss: Decimal, gain: Decimal, delta: Fraction, cap: int) -> CountLaw:
-    """Return the law of the least B >= cap - 1 with `f(B) <= delta`.
+    """Return the law with the least B >= cap - 1 for which `f(B) <= delta`.
 
     Args:
         loss: R, the most epsilon that one report may cost in a bin that loses it.
@@ -169,5 +170,5 @@ def count_law(loss: Decimal, gain: Decimal, delta: Fraction, cap: int) -> CountL
 
 
 def geometric_ratio(loss: Decimal) -> int:
-    """Return `e^-loss` in units of 2**-64, rounded up: toward less loss."""
+    """Return `e^-loss` in units of 2**-64, rounded up, so that noise with this ratio costs at most `loss`."""
     return int(((-loss).exp() * WORD_VALUES).to_integral_value(rounding=ROUND_CEILING))

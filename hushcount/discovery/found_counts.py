@@ -16,17 +16,18 @@ from hushcount.discovery.count_laws import CountLaw
 
 @dataclass(frozen=True, eq=False)
 class CountEstimates:
-    """Estimates of the true counts of discovered values, one a value, in reports.
+    """Estimates of the true counts of discovered values, one for each value, in reports.
 
     Attributes:
-        count: float64[v], the shown count minus the mean of Z. Unbiased over all draws, also those that drop the bin.
+        count: float64[v], the shown count minus the mean of Z. The estimate is unbiased over all draws of Z, also the
+            draws that drop the bin.
         standard_error: float64[v], the standard deviation of Z, the same for every value.
         low, high: int64[v], the interval. For any true count of a value: among the draws that show the value, at least
             the stated share give an interval that contains the true count. Near the threshold low is far below the
             count, because a value with few reports may be shown by chance.
-        bias: float64[v], by how much kept values with this true count are shown too large on average; near 0 if almost
-            every such value is kept. It is no bound for values with fewer reports: a bin of c reports far below the
-            threshold is shown too large by `threshold - c` or more. Only `low` shows this.
+        bias: float64[v], by how much kept values with this true count are shown too large on average; the bias is near
+            0 if almost every value with this count is kept. The bias is no bound for values with fewer reports: a bin
+            of c reports far below the threshold is shown too large by `threshold - c` or more. Only `low` shows this.
     """
 
     count: FloatArray
@@ -68,25 +69,26 @@ def count_estimates(law: CountLaw, shown: IntArray, confidence: float = 0.95) ->
 def combine(
     counts: FloatArray, count_errors: FloatArray, estimates: FloatArray, estimate_errors: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (combined, its standard error), float64[v] each: two estimates of one number, by inverse variance.
+    """Return (combined, its standard error), float64[v] each, of two estimates, weighted by inverse variance.
 
         combined = w x1 + (1 - w) x2      w = v2/(v1 + v2)      variance = v1 v2/(v1 + v2)
 
-    The noisy count x1 has variance v1, that of Z. The frequency estimate x2 has variance v2, from its clients'
-    randomisation and, with a pool of hash functions, from items that share its cells. Both parts must be in
-    `estimate_errors`, or the weights are wrong and the error is too small. x1 and x2 are independent given the true
-    count: the auxiliary server draws Z, and clients randomise another report. No other weight has less variance.
+    The noisy count x1 has the variance v1 of Z. The frequency estimate x2 has variance v2, from its clients'
+    randomisation and, with a pool of hash functions, from items that share its cells. `estimate_errors` must contain
+    both parts of v2, or the weights are wrong and the error is too small. x1 and x2 are independent given the true
+    count: the auxiliary server draws Z for discovery reports, and clients randomise their frequency reports. No other
+    weight w gives `combined` a smaller variance.
 
-    Both must count the same reports: a report that only one stream has makes the true counts differ by 1. The bias of a
-    kept count near the threshold enters with weight w, and the standard error does not include it. So combine only
-    counts with an interval that begins at `unbiased_from` or above.
+    Both estimates must be of the same number: each report that is in only one of the two streams makes the true counts
+    differ by 1. The bias of a kept count near the threshold enters with weight w, and the standard error does not
+    include it. So combine only counts with an interval that begins at `unbiased_from` or above.
 
     Args:
         counts, count_errors: float64[v], of the noisy counts.
         estimates, estimate_errors: float64[v], of the frequency estimates; standard and collision error together.
 
     Raises:
-        ValueError: an error is not above 0.
+        ValueError: a standard error is not above 0.
     """
     if (count_errors <= 0.0).any() or (estimate_errors <= 0.0).any():
         raise ValueError("a standard error is 0 or below, must be above 0 to weigh the estimates")

@@ -19,9 +19,15 @@ _DIGITS = 60
 _BITS = 160
 """Fractional bits of e^R and e^S, rounded down."""
 _LOSS_SHARE = Fraction(3, 4)
-"""The share of epsilon for bins that lose reports, under replace-one: an even chance then takes the fewest clients."""
+"""The share of epsilon for bins that lose reports, under replace-one.
+
+With this share a value needs the fewest clients to be kept with probability 1/2.
+"""
 _LOSS_SHARE_WITH_COUNTS = Fraction(3, 5)
-"""The same with counts: a larger share would reveal values of fewer clients, but show counts with more noise."""
+"""The share for bins that lose reports if counts are shown.
+
+A larger share would reveal values of fewer clients, but would add more noise to their counts.
+"""
 _LEVELS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 MOST_CAP = 1000
 
@@ -30,19 +36,20 @@ MOST_CAP = 1000
 class KeepRule:
     """Keep or drop each bin by its count alone, so that the set of kept bins is (epsilon, delta)-private.
 
-    pi(c) is the probability to keep a bin of c reports. A lost report shows if the bin is kept, a gained report if it
-    is dropped. So a rule obeys `pi(c) <= e^R pi(c-1) + d` and `1 - pi(c-1) <= e^S (1 - pi(c)) + d`. A client sends at
-    most `cap` reports, so bins lose at most cap reports and gain at most cap. t steps in one bin cost
-    `(t R, d (1 + e^R + ... + e^((t-1) R)))`; in several independent bins they cost less. If a client is added or
-    removed, bins only gain or only lose. If a client is replaced, bins do both, so R and S add up; the optimal rule
-    then spends all of delta on bins that lose.
+    pi(c) is the probability to keep a bin of c reports. A lost report makes it less likely that a bin is kept, and a
+    gained report makes it less likely that a bin is dropped. A rule limits both changes: `pi(c) <= e^R pi(c-1) + d` and
+    `1 - pi(c-1) <= e^S (1 - pi(c)) + d`. A client sends at most `cap` reports, so bins lose at most cap reports and
+    gain at most cap. t lost reports of one bin cost (epsilon, delta) = `(t R, d (1 + e^R + ... + e^((t-1) R)))`, and t
+    gained reports cost the same with S for R; t reports in several independent bins cost less. If a client is added or
+    removed, bins only gain or only lose. If a client is replaced, some bins lose and other bins gain, so R and S add
+    up; under replace-one the optimal rule spends all of delta on bins that lose.
 
         add-remove            R = S = epsilon / cap                             d = delta / sum over i < cap of e^(i R)
         replace-one, optimal  R = 3/4 epsilon / cap, S = 1/4 epsilon / cap      likewise; 0 for a bin that gains
         replace-one, laplace  R = S = epsilon / (2 cap)                         half of that, for each of the two
         replace-one, counts   R = 3/5 epsilon / cap, S = 2/5 epsilon / cap      as optimal
 
-    With counts one draw decides both whether a bin is kept and the count that it shows (`CountLaw`). The same bounds
+    With counts one draw decides both whether a bin is kept and the count that it shows (`CountLaw`). The bounds above
     then hold for every set of shown counts.
 
     Attributes:
@@ -55,7 +62,8 @@ class KeepRule:
         counts: whether kept bins show their count with noise; with rule "optimal" only.
 
     Reference: Desfontaines, Voss, Gipson 2020 (optimal, R = S); [J] Algorithm 6 and Theorem 4 (laplace). The (epsilon,
-    delta) of the theorem holds for add-remove and one report only (docs/mathematics.md sections 6 and 8).
+    delta) of [J] Theorem 4 holds for add-remove and one report of each client only (docs/mathematics.md sections 6 and
+    8).
     """
 
     name: RuleName
@@ -130,7 +138,7 @@ class KeepRule:
 
     @property
     def steps_replaced(self) -> int:
-        """How often a replaced client costs (epsilon, delta): under add-remove twice, for a removal and an addition."""
+        """How many times (epsilon, delta) a replaced client costs: 2 under add-remove, a removal and an addition."""
         return 1 if self.relation == "replace-one" else 2
 
     @cached_property
@@ -165,9 +173,9 @@ class KeepRule:
     def optimal_thresholds(self) -> tuple[int, ...]:
         """The optimal rule's `pi(c) 2**64` for counts c = 0, 1, ... up to the first count from which on it is constant.
 
-        `pi(0) = 0`, `pi(c) = min(e^R pi(c-1) + d, 1 - e^-S (1 - pi(c-1) - d), 1)`; the second d is 0 under replace-one.
-        Integers are rounded so that both bounds hold for the rounded probabilities. Without the second d no bin is
-        certain to be kept: the probability of a drop never falls below about 2**-64 / S.
+        `pi(0) = 0`, `pi(c) = min(e^R pi(c-1) + d, 1 - e^-S (1 - pi(c-1) - d), 1)`; in the second term d is 0 under
+        replace-one. Integers are rounded so that both bounds hold for the rounded probabilities. If d is 0 in the
+        second term, no bin is certain to be kept: the probability of a drop never falls below about 2**-64 / S.
         """
         rise, fall = _growth(self.loss_epsilon), _growth(self.gain_epsilon)
         step = int(self.step_delta * WORD_VALUES)

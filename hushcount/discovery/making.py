@@ -34,7 +34,8 @@ class Making:
     def asked(self, values: Sequence[str | None], ask: Ask, public_key: bytes, threads: int) -> Octets:
         """Return uint8[n, L]: a sealed report of each value, each named by one evaluation.
 
-        If the evaluator does not answer, reports are blank. So the number of reports does not show whether it answered.
+        If the evaluator does not answer, reports are blank. So the number of reports does not show whether the
+        evaluator answered.
         """
         named: list[tuple[str | None, Name]] = []
         for start in range(0, len(values), MOST_EVALUATIONS):
@@ -84,7 +85,8 @@ class PendingDiscovery:
         return self._evaluations.blinded
 
     def _named(self, output: bytes) -> bytes:
-        # Without a value a report is sealed anew too, so neither the time nor the queue's file shows if there is one.
+        # A report without a value is also sealed anew, so neither the time nor the queue's file shows whether a report
+        # has a value.
         name = blank_name() if self._value is None else name_of(output)
         return self._making.reports([self._value], [name]).tobytes()
 
@@ -98,7 +100,7 @@ class PendingDiscovery:
 
 
 def finish_all(pending: Sequence[PendingDiscovery], answer: bytes) -> list[bytes]:
-    """Return the sealed report of each from one answer to all evaluations, which were asked together in this order.
+    """Return the sealed report of each pending discovery, from one answer to all their evaluations in this order.
 
     All reports must be of one campaign file. Raises as `PendingDiscovery.finish`.
     """
@@ -115,7 +117,7 @@ def _rows(parts: Iterable[bytes], length: int) -> Octets:
 
 
 def _each_once(values: Sequence[str | None]) -> tuple[list[str | None], npt.NDArray[np.intp]]:
-    """Return the distinct values, and the index of each row's value in them; every None counts as distinct."""
+    """Return the distinct values, and for each row the index of its distinct value; every None counts as distinct."""
     places: dict[str, int] = {}
     wanted: list[str | None] = []
     rows = np.empty(len(values), dtype=np.intp)

@@ -35,7 +35,8 @@ class Evaluations:
     """Blinded inputs that wait for one answer.
 
     Attributes:
-        blinded: n x 32 bytes. Each element is uniform and fresh for every input, so it tells nothing about the input.
+        blinded: n x 32 bytes. Each element is uniform and fresh for every input, so the element tells nothing about the
+            input.
     """
 
     blinded: bytes
@@ -65,9 +66,11 @@ def _each(elements: bytes) -> list[bytes]:
 
 
 def evaluations_of(inputs: Sequence[bytes | None]) -> Evaluations:
-    """Blind 1..MOST_EVALUATIONS inputs for one exchange; None stands for random bytes, and looks like any other input.
+    """Blind 1..MOST_EVALUATIONS inputs for one exchange.
 
-    Randomness: the library draws it from the operating system.
+    None stands for random bytes, which the evaluator cannot tell from an input.
+
+    Randomness: the library draws the blinding factors from the operating system.
     """
     if not 1 <= len(inputs) <= MOST_EVALUATIONS:
         raise ValueError(f"inputs are {len(inputs)}, must be 1..{MOST_EVALUATIONS}")
@@ -92,9 +95,9 @@ def require_public_key(public_key: bytes) -> None:
 
 
 def library() -> Any:
-    """Return the library of the suite; UsageError if it is not installed.
+    """Return the library of the suite; UsageError if the library is not installed.
 
-    The library ignores bytes after the end of a value, so check lengths first.
+    The library ignores bytes after the end of a value, so the caller must check lengths first.
     """
     try:
         from voprf import ristretto

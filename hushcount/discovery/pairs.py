@@ -3,8 +3,8 @@
     report = sealed to aux_server( binding | hash of the value | sealed to analyzer( binding | pad(value) ) )
 
 The auxiliary server counts equal pairs and cannot open the value. The analyzer sees a value only after its bin is kept.
-The inner box is a function of the value alone, so the copies of all clients are the same bytes. So the release does not
-tell who sent the value, or how many clients sent it (docs/adr/0005).
+The inner box depends on the value alone, so all clients with one value send the same bytes. Therefore the release does
+not tell who sent the value, or how many clients sent the value (docs/adr/0005).
 
 The name of a value is its hash and the key of its inner box: equal values have equal names. For a kept bin the
 auxiliary server releases the pair and, in a campaign with counts, the noisy count.
@@ -33,11 +33,11 @@ MAX_VALUE_BYTES = MOST_ITEM_BYTES
 
 @dataclass(frozen=True)
 class DiscoveryFormat:
-    """The layout of a campaign's discovery reports; all have the same length for every value.
+    """The layout of a campaign's discovery reports; the length of a report does not depend on its value.
 
     Args:
         binding: 16 bytes that bind a report to its campaign.
-        hash_key: 32 bytes, random for each campaign; empty if names come from an evaluator, or if it was redacted.
+        hash_key: 32 bytes, random for each campaign; empty if names come from an evaluator, or if the key was redacted.
         max_value_bytes: the longest value, in UTF-8 bytes, 1..4096.
     """
 
@@ -46,9 +46,10 @@ class DiscoveryFormat:
     max_value_bytes: int
 
     def hash(self, value: str) -> bytes:
-        """Return the keyed hash of a value: BLAKE2b, 256 bits, of binding and value, keyed by the campaign.
+        """Return the keyed hash of a value: BLAKE2b, 256 bits, of binding and value, under the campaign's hash key.
 
-        The hash is cryptographic, because a client that makes two strings collide would merge their bins.
+        The hash is cryptographic, because a client that finds two strings with the same hash could merge the bins of
+        these strings.
         """
         return hashlib.blake2b(self.input(value), digest_size=HASH_BYTES, key=self.hash_key).digest()
 
@@ -151,13 +152,13 @@ def keyed_name(form: DiscoveryFormat, value: str) -> Name:
 def name_of(output: bytes) -> Name:
     """Return the name from this output of the evaluator's function; nobody can compute it without an evaluation.
 
-    Both parts come from the output. If the box key were public, the inner box would test a guess as well as the hash.
+    Hash and box key both come from the output. If the box key were public, anyone could test a guess on the inner box.
     """
     return Name(*(_derived(output, part) for part in (b"bin hash", b"box key")))
 
 
 def blank_name() -> Name:
-    """Return a random name for "nothing to discover"; no other report has it."""
+    """Return a random name for "nothing to discover"; no other report has the same name."""
     fresh = SystemWords().words((HASH_BYTES + _KEY_BYTES) // 8).tobytes()
     return Name(fresh[:HASH_BYTES], fresh[HASH_BYTES:])
 

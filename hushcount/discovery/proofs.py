@@ -51,7 +51,7 @@ def _sized(octets: bytes) -> bytes:
 
 
 def _scalar(message: bytes) -> int:
-    """Return the RFC's HashToScalar of the message."""
+    """Return the HashToScalar of RFC 9497 for the message."""
     tag = b"HashToScalar-" + _CONTEXT
     tag += len(tag).to_bytes(1, "big")
     first = hashlib.sha512(bytes(128) + message + b"\0\x40\0" + tag).digest()

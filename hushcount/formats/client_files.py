@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class ThreadLock:
-    """A lock among the threads of a process; in a forked process it is free, even if a thread held it at the fork."""
+    """A lock among the threads of a process; in a forked process the lock is free, even if a thread held it."""
 
     def __init__(self) -> None:
         self.renew()
@@ -52,12 +52,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def one_name(path: Path | str) -> Path:
-    """Return the path of a file without symbolic links: to replace a link would not replace the file."""
+    """Return a file's path without symbolic links, because a new file at a link's path would replace only the link."""
     return Path(os.path.realpath(path))
 
 
 def read_private(path: Path, what: str, most: int) -> bytes | None:
-    """Return the bytes of a file, or None if it does not exist; errors call it `what`.
+    """Return the bytes of a file, or None if the file does not exist; error messages call the file `what`.
 
     Raises:
         UsageError: the file cannot be read, or other users have access to it.
@@ -67,7 +67,7 @@ def read_private(path: Path, what: str, most: int) -> bytes | None:
 
 
 def read_private_by(path: Path, what: str, read: Callable[[IO[bytes]], Result]) -> Result | None:
-    """Return the result of `read` for a file, or None if it does not exist; UsageError as `read_private`."""
+    """Return the result of `read` for a file, or None if the file does not exist; UsageError as in `read_private`."""
     try:
         with open_regular(path) as stream:
             mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
@@ -81,10 +81,11 @@ def read_private_by(path: Path, what: str, read: Callable[[IO[bytes]], Result]) 
 
 
 def write_private(path: Path, what: str, text: str) -> None:
-    """Replace a file, mode 0600; HushcountError if that fails, and then nothing may be sent that it should record."""
+    """Replace a file, mode 0600; after a HushcountError nothing may be sent that the file should record."""
     try:
         write_over(path, text, 0o600)
-        # The directory too: if a power cut brought the old file back, the client could send the same again.
+        # The directory is synced too: if a power cut restored the old file, the client could repeat what it already
+        # sent.
         if os.name == "posix":
             sync(path.parent)
     except OSError as error:
@@ -107,7 +108,8 @@ def locked(path: Path, what: str) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        # A process that was forked meanwhile has the file open too: closing it here would not release the lock.
+        # A process that was forked meanwhile also has the lock file open, so closing the file would not release the
+        # lock.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
@@ -118,15 +120,15 @@ def _cannot_write(path: Path, what: str, error: OSError) -> HushcountError:
 
 @dataclass(frozen=True, eq=False)
 class KeptValue(Generic[Value]):
-    """A value that threads change one after another; with a file, all processes that name the file share it.
+    """A value that threads change one after another; with a file, all processes that name the file share the value.
 
     A forked process continues with the same file or, without a file, with a copy of the value.
 
     Attributes:
         empty: the value before the first change.
-        path: file of mode 0600, made with the first change; beside it a file `.lock`, if the system can lock files. If
-            somebody removes the file, the value becomes `empty` without an error. None: the value ends with the
-            process.
+        path: a file of mode 0600, made at the first change; a lock file `.lock` is beside it if the system can lock
+            files. If somebody removes the file, the value becomes `empty` without an error. None: the value is lost
+            when the process ends.
         what: the value's name, for errors.
         cure: how to repair a damaged file, for errors.
         most: longest file, bytes.
@@ -147,7 +149,7 @@ class KeptValue(Generic[Value]):
             object.__setattr__(self, "path", one_name(self.path))
 
     def read(self) -> Value:
-        """Return the value; FormatError if the file is damaged, UsageError if it cannot be read."""
+        """Return the value; FormatError if the file is damaged, UsageError if the file cannot be read."""
         if self.path is None:
             return self._last[0] if self._last else self.empty
         path = Path(self.path)
@@ -168,7 +170,8 @@ class KeptValue(Generic[Value]):
         Nothing is written if `step` returns the same value object.
 
         Raises:
-            HushcountError: the file cannot be read or written. Errors of `step` pass through. The value is unchanged.
+            HushcountError: the file cannot be read or written. Errors of `step` pass through. After any error the value
+                is unchanged.
         """
         with self._lock:
             if self.path is None:
@@ -191,7 +194,7 @@ class KeptValue(Generic[Value]):
                 return result
 
     def remove(self) -> None:
-        """Reset the value to `empty`, and remove the file if it exists; HushcountError if that fails."""
+        """Reset the value to `empty`, and remove the file if it exists; HushcountError if it cannot be removed."""
         with self._lock:
             self._last.clear()
             if self.path is not None:

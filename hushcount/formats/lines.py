@@ -16,11 +16,11 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-"""The mark of UTF-32 begins with that of UTF-16."""
+"""UTF-32 is listed first, because its little-endian mark begins with the mark of UTF-16."""
 
 
 def fault_of_encoding(text: bytes) -> str | None:
-    """Return why the text of a file is not UTF-8, as a predicate with the cure; None if it may be UTF-8."""
+    """Return why a file's text is not UTF-8, as a predicate with the cure; None if the text may be UTF-8."""
     kind = next((kind for mark, kind in _MARKS.items() if text.startswith(mark)), None)
     if kind is not None:
         return f"is {kind}, must be UTF-8: convert it, as with iconv -f {kind} -t UTF-8"
@@ -38,7 +38,7 @@ def bare_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
 
 
 def text_of(line: bytes) -> str:
-    """Return the text of a line; a byte that is not UTF-8 becomes a lone surrogate, which no UTF-8 has."""
+    """Return the text of a line; a byte that is not UTF-8 becomes a lone surrogate, which valid UTF-8 never has."""
     return line.decode(errors="surrogateescape")
 
 
@@ -48,10 +48,10 @@ def is_utf8(text: str) -> bool:
 
 
 def require_fit(faults: Iterable[tuple[int, str]], name: str) -> None:
-    """Raise UsageError if there are faults: it names the first lines with their faults, and the number of others.
+    """Raise UsageError if there are faults; its message names the first lines with their faults, and counts the others.
 
     Args:
-        faults: line number and fault; a fault is a predicate.
+        faults: line number and fault; a fault is the predicate of a sentence about its line.
         name: of the file.
     """
     left = iter(faults)

@@ -30,7 +30,7 @@ def explain(error: ValidationError, name: str = "it") -> str:
 def _sentence(item: ErrorDetails, whole: str) -> str:
     field = _name(item["loc"])
     if item["type"] in ("value_error", "assertion_error"):
-        # Our own validators write this sentence, and name the value in it.
+        # The messages of our own validators are complete: they name the value.
         said = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         return f"{field}: {said}" if field else said if whole == "it" else f"{whole}: {said}"
     # A missing field has no value.
@@ -44,7 +44,7 @@ def _sentence(item: ErrorDetails, whole: str) -> str:
 
 
 def _name(steps: tuple[int | str, ...]) -> str:
-    """Return the path of a field; its names come from the file and may be anything."""
+    """Return the path of a field; the names in the path come from the file and may be any text."""
     field = ".".join(str(step)[:_LONGEST_REPEATED] for step in steps)[:_LONGEST_REPEATED]
     return field if field.isprintable() else ascii(field)
 

@@ -1,6 +1,7 @@
-"""Parquet files that another party, or a damaged disk, may have made: bounded and checked before they are read.
+"""Parquet files that another party or a damaged disk may have changed: bounded and checked before they are read.
 
-Parquet has checksums of pages, but not of the footer, which describes them. So ours have a digest of the file.
+Parquet has checksums of pages, but not of the footer, which describes them. So our Parquet files contain a digest of
+the whole file.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ def parse_parquet(raw: bytes, name: str) -> pa.Table:
         FormatError: the file states more rows, or has a digest that does not match its bytes.
         ArrowException, OSError: the file is not Parquet, or is damaged; the message may quote its content.
     """
-    # Clients read no tables, and need no pyarrow.
+    # Imported here, because clients read no tables and need no pyarrow.
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(pa.BufferReader(raw), page_checksum_verification=True)
-    # A few bytes may state that a value is repeated a million times.
+    # The rows are counted before they are read, because a few bytes may state that a value is repeated a million times.
     if file.metadata.num_rows > MOST_ROWS:
         raise FormatError(f"{name} has {file.metadata.num_rows:,} rows, must have {MOST_ROWS:,} at most")
     said = (file.metadata.metadata or {}).get(DIGEST_KEY)

@@ -28,7 +28,7 @@ RECORD_BYTES = 1 << 23
 LISTING_BYTES = 1 << 24
 """Longest file that lists segments: a manifest, a batch, the record of a window of a stream."""
 MOST_SEGMENTS = 1 << 14
-"""Most segments of one stream in such a file; even with the longest metadata they fit into LISTING_BYTES."""
+"""Most segments of one stream in such a file; LISTING_BYTES hold so many, even with the longest metadata."""
 TABLE_BYTES = 1 << 30
 """Longest file that has a line for each item."""
 SETTINGS_BYTES = 1 << 18

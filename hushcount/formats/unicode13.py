@@ -1,9 +1,10 @@
 """Unicode 13.0 in every version of Python: the normal form NFC, and the invisible characters.
 
 Every version of Unicode adds characters, and each Python normalises the characters of its own Unicode version. So a
-mark of a later version would split one item into two: one from clients with an older Python, one from clients with a
-newer one. Here, as in the tables of 13.0, a character that 13.0 does not assign stays as it is, and separates the text
-before it from the text after it. Unicode promises that later versions normalise the text in between as 13.0 did.
+mark of a later version would split one item into two: one from clients with an older Python, another from clients with
+a newer Python. Here, as in the tables of 13.0, a character that 13.0 does not assign stays as it is, and separates the
+text before it from the text after it. Unicode promises that later versions normalise text of assigned characters as
+13.0 did.
 
 Reference: Unicode Standard Annex 15, sections 3 (versioning) and 6.1 (substrings); Normalization Stability Policy.
 """

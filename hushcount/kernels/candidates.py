@@ -1,7 +1,8 @@
 """Decode item by item: test whether each report supports an item, several reports in one machine instruction.
 
 The loops over reports have neither branch nor division, so that the compiler vectorises them. A tile of reports stays
-in the nearest cache while every item is tested. `_count61` is for 2**61 - 1, the fingerprints of an open domain.
+in the nearest cache while every item is tested. `_count61` decodes the fingerprints of an open domain, modulo
+2**61 - 1.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _windows(
     sizes: npt.NDArray[Any],
     items: npt.NDArray[Any],
 ) -> None:
-    """Count the reports with `a x`, as a word, in the arcs of their window; two items in one pass share the loads."""
+    """Count for each item the reports with the word `a x` in an arc of their window; one pass tests two items."""
     for start in range(0, slopes.shape[0], _TILE):
         slope = slopes[start : start + _TILE]
         begin = begins[start : start + _TILE]

@@ -20,13 +20,13 @@ def group(counts: Counts, progressions: Progressions, items: UInt64Array, thread
 
     A progression is two steps of a difference array, four if it passes the end of the circle. Each slope takes one
     running sum of stride t and one gather along `x -> a x mod P`. P must be below 2**31, and there must be fewer than
-    2**32 progressions. The more progressions a call has, the less each costs.
+    2**32 progressions. The more progressions a call has, the less time each progression takes.
     """
     if not len(progressions.slopes):
         return
     sizes = np.bincount(progressions.slopes.astype(np.intp))
-    # A residue is in at most as many progressions as its slope has. So the smallest integer type for that number is
-    # exact, although the steps down wrap around. A small table stays in the nearest cache.
+    # A residue is in at most as many progressions as its slope has. So the smallest integer type for the number of
+    # progressions counts exactly, although steps of -1 wrap around. A small table stays in the nearest cache.
     kind = np.min_scalar_type(int(sizes.max()))
     places = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
     begins, lengths = _by_slope(progressions.slopes, places, progressions.begins, progressions.lengths)
@@ -79,7 +79,7 @@ def _group(
         steps[:] = 0
         for place in range(places[slope], places[slope + 1]):
             _mark(steps, np.int64(begins[place]), np.int64(lengths[place]), stride, prime)
-        # Each height is the sum of every stride-th step up to it.
+        # The height at a residue is the sum of every stride-th step up to this residue.
         if stride == 1:
             height = steps[0]
             for place in range(1, steps.shape[0]):

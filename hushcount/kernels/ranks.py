@@ -100,7 +100,7 @@ def _last_within(leads: npt.NDArray[np.int64], lead: int) -> int:
 
 @compiled()
 def _last_exact(row: npt.NDArray[np.uint32], limbs: int, rank: npt.NDArray[np.uint32], place: int) -> int:
-    """Return the last place up to `place` with an entry of at most `rank`; entries ascend, and the first one is."""
+    """Return the last place up to `place` with an entry of at most `rank`; entries ascend, the first is at most it."""
     first = 0
     while first < place:
         middle = (first + place + 1) // 2

@@ -27,7 +27,7 @@ _HALF_WORD = np.uint64(32)
 
 
 def turns(values: UInt64Array, prime: int, word: type[np.uint32] | type[np.uint64]) -> npt.NDArray[Any]:
-    """Return `ceil(v 2**bits / P)`, the first word in the arc of each residue v, for P below 2**31 (32 bits: 2**16)."""
+    """Return `ceil(v 2**bits / P)`, the first word in the arc of each residue v, for P below 2**31 (32-bit: 2**16)."""
     modulus = np.uint64(prime)
     high, rest = np.divmod(values << _HALF_WORD, modulus)
     if word is np.uint32:

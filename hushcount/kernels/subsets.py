@@ -14,7 +14,10 @@ from hushcount.kernels.compiled import compiled
 def floyd(
     drawn: npt.NDArray[np.uint32], own: UInt64Array, dropped: UInt64Array, width: int, out: npt.NDArray[Any]
 ) -> npt.NDArray[np.bool_]:
-    """Write the subsets of drawn words to `out`; return bool[n]: which to draw anew. Twin of `subsets.floyd_numpy`."""
+    """Write the subsets of drawn words to `out`; return bool[n]: the subsets to draw anew.
+
+    Twin of `subsets.floyd_numpy`.
+    """
     again = np.zeros(len(drawn), dtype=np.bool_)
     bounds = np.arange(width - drawn.shape[1], width, dtype=np.uint64)
     unfair = (1 << 32) % bounds

@@ -13,7 +13,7 @@ from hushcount.threads import at_once, spans
 
 
 def walk(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:
-    """Decode as `decoding.decode` says, in time proportional to residues in progressions; threads share progressions.
+    """Decode as `decoding.decode` says, in time proportional to the residues in all progressions; threads share them.
 
     The items of a progression form a progression too: `x = a^-1 (begin + j t) mod P`. P must be below 2**31, and there
     must be fewer than 2**32 progressions.

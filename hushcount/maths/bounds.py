@@ -19,8 +19,9 @@ def least_l2(epsilon: float, domain: int, n: int) -> float:
 def largest_l1(l2: float, domain: int) -> float:
     """Return `sqrt(2 d l2 / pi)`, the l1 loss at this l2 loss if all items have the same variance and n is large.
 
-    If variances differ, the l1 loss is smaller. For `least_l2` this is the asymptotic bound of the worst case.
+    If variances differ, the l1 loss is smaller. At the l2 loss of `least_l2` the result is the asymptotic lower bound
+    of the l1 loss in the worst case.
 
-    Reference: [P26] Corollary 2.1; its Proposition 1 prints the root without d.
+    Reference: [P26] Corollary 2.1; Proposition 1 of [P26] prints the root without d.
     """
     return math.sqrt(2.0 * domain * l2 / math.pi)

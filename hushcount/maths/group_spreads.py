@@ -51,7 +51,7 @@ def independent(law: SupportLaw, sizes: FloatArray) -> SupportLaw:
 
 
 def of_groups(law: SupportLaw, sizes: FloatArray, inside: FloatArray, outside: FloatArray) -> SupportLaw:
-    """Return the law of a group's score: `other` is g times that of an item, and the gain is that of an item."""
+    """Return the law of a group's score: `other` is g times an item's `other`, and the gain equals an item's gain."""
     other = sizes * np.asarray(law.other)
     return SupportLaw(other + law.gain, other, inside, outside, outside)
 

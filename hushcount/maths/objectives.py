@@ -45,9 +45,9 @@ class Objective:
     def loss(self, law: SupportLaw, domain: int | None, n: float = 1.0) -> FloatArray:
         """Return the variance of an item's count that the objective names, for each candidate law, in users squared.
 
-        The count is of n reports. The variance is linear in the share, so the l2 loss is d times the variance at share
-        1/d, and the largest variance is at one of the two ends. Collisions in a pool are left out, because they do not
-        depend on s. In an open domain (None), "l2" takes the variance at share 0.
+        The count is estimated from n reports. The variance is linear in the share, so the l2 loss is d times the
+        variance at share 1/d, and the largest variance is at share 0 or at share `largest`. Collisions in a pool are
+        left out, because they do not depend on s. In an open domain (None), "l2" uses the variance at share 0.
         """
         if self.name == "mse":
             return np.maximum(law.noise(n, 0.0), law.noise(n, self.largest))
@@ -55,7 +55,7 @@ class Objective:
 
 
 SizedLaw = Callable[[FloatArray, FloatArray], SupportLaw]
-"""From (p, q) of the cells to the law of items."""
+"""A function from (p, q) of the cells to the law of an item's score."""
 
 
 def best_size(epsilon: float, width: int, domain: int | None, objective: Objective, law: SizedLaw = supporting) -> int:
@@ -86,7 +86,8 @@ def best_buckets(epsilon: float, prime: int, domain: int | None, objective: Obje
 def _least(low: int, high: int, loss: Callable[[npt.NDArray[np.int64]], FloatArray]) -> int:
     """Return the integer of least loss, the smallest on a tie.
 
-    Up to a million candidates are all tried; of more, a logarithmic grid, then finer linear grids around the best one.
+    Up to about a million candidates are all tried. If there are more candidates, the search tries a logarithmic grid of
+    candidates, then finer linear grids around the best candidate.
     """
     spaced: Callable[[int, int, int], FloatArray] = np.geomspace
     while True:

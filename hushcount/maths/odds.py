@@ -1,4 +1,4 @@
-"""The largest change of odds, except with a stated chance; epsilon and delta are not themselves these two figures.
+"""The largest change of odds, and the chance of a larger change; these two figures are not epsilon and delta.
 
 Let L be the log-likelihood ratio of the whole observation between a client's value and another value: the observation
 multiplies the odds between the two values by `exp(L)`. The divergence of the two laws is
@@ -40,8 +40,8 @@ class Odds:
 def loss_at(epsilon: float, delta: float, chance: float) -> float:
     """Return the least t at which the module's bound, with `s = epsilon` and `delta(s) = delta`, is at most the chance.
 
-    `(1 + u) delta / (1 - u exp(s)) <= chance` is linear in `u = exp(-t)`. Infinity if the chance, in (0, 1), is not
-    above delta: then the point gives no bound.
+    `(1 + u) delta / (1 - u exp(s)) <= chance` is linear in `u = exp(-t)`. The result is infinite if the chance, in
+    (0, 1), is not above delta, because the point then gives no bound.
     """
     if delta >= chance:
         return math.inf
@@ -51,8 +51,8 @@ def loss_at(epsilon: float, delta: float, chance: float) -> float:
 def odds_of_pair(epsilon: float, delta: float) -> Odds:
     """Return the bound on odds that one guarantee (epsilon, delta) gives, at a chance of ten times delta.
 
-    At the chance delta it gives no bound; at twice delta, a factor of `2 exp(epsilon) + 1`; at ten times delta,
-    `(10 exp(epsilon) + 1) / 9`.
+    At a chance of delta the guarantee gives no bound. At a chance of twice delta the bound is a factor of
+    `2 exp(epsilon) + 1`, at ten times delta a factor of `(10 exp(epsilon) + 1) / 9`.
     """
     if delta == 0.0:
         return Odds(epsilon, 0.0)
@@ -67,8 +67,8 @@ def odds_of_points(points: Iterable[Point], chance: float) -> Odds:
 def points_about(curve: Curve, chance: float, start: float, end: float) -> tuple[Point, ...]:
     """Return about a dozen points of a curve, close to the point that bounds odds best at a chance in (0, 1).
 
-    Every point is valid by itself, so a search that misses the best point only claims less. `start` is near the least
-    epsilon at which the curve is below the chance; at `end` the curve has its least delta.
+    Every point is valid by itself, so a search that misses the best point only claims less privacy than it could.
+    `start` is near the least epsilon at which the curve is below the chance; at `end` the curve has its least delta.
     """
     tried: dict[float, float] = {}
 

@@ -1,8 +1,8 @@
 """Probabilities as integer thresholds out of 2**64, and the epsilon that they spend.
 
 A client decides with `word < threshold`, so the true probability is `threshold / 2**64`. A threshold that spends an
-epsilon is rounded toward less loss: p down, q up. Every stated epsilon is computed from the rounded probability, and is
-itself rounded up.
+epsilon is rounded toward less loss: p is rounded down, q is rounded up. Every stated epsilon is computed from the
+rounded probability, and is itself rounded up.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _spending(epsilon: Decimal, width: int, size: int) -> int:
 
 
 def spending_probability(epsilon: float, width: Numbers, size: Numbers) -> FloatArray:
-    """Return the p of `spending_threshold` as floats, broadcast over widths and sizes; for planning, never a client."""
+    """Return the p of `spending_threshold` as floats, broadcast over widths and sizes; only for planning."""
     weight = math.exp(epsilon) * size
     return np.asarray(weight / (weight + (width - size)), dtype=np.float64)
 
@@ -63,14 +63,15 @@ def probability_threshold(probability: float, name: str = "probability") -> int:
 def symmetric_threshold(epsilon: float) -> int:
     """Return the threshold of `p = e^(epsilon/2) / (e^(epsilon/2) + 1)`, the probability to keep a bit and not flip it.
 
-    Two items differ in two bits, so the losses of the two bits add up to epsilon. Rounded down, toward less loss.
+    Two items differ in two bits, so the losses of the two bits add up to epsilon. The threshold is rounded down, toward
+    less loss.
     """
     require_epsilon(epsilon)
     return _spending(Decimal(epsilon) / 2, 2, 1)
 
 
 def spending_flip(epsilon: float, keep: int) -> int:
-    """Return the least threshold of q with odds of at least those of p (`keep`) over `e`; it spends epsilon at most."""
+    """Return the least threshold of q with `odds(q) >= odds(p) / e`, for p of `keep`; p and q spend epsilon at most."""
     require_epsilon(epsilon)
     if not 0 < keep < WORD_VALUES:
         raise ValueError(f"p is {keep / WORD_VALUES:.6g}, must be above 0 and below 1")

@@ -17,9 +17,9 @@ import numpy as np
 from hushcount.arrays import BoolArray, FloatArray, IntArray
 
 EXACT_BELOW = 100.0
-"""If T is 0 or 1, tails are summed exactly where K, or the variance of K at the estimate, is below this.
+"""If T is 0 or 1, tails are summed exactly where K, or the variance of K at the estimate, is below this number.
 
-Above, the saddle-point approximation errs by 0.3 % of a tail at most.
+Where neither is below this number, a saddle-point approximation is used, which errs by 0.3 % of a tail at most.
 """
 LEAST_CHANCE = 1e-9
 _STEPS = 120
@@ -45,9 +45,9 @@ class SupportCounts:
 
     Attributes:
         reports: n.
-        drawn: whether the clients are a random sample of a population. If so, K is one binomial number with the mean
-            and variance that a client drawn at random gives, and the limits are n times those of the population's
-            share. If not, the limits are for these clients.
+        drawn: whether the clients are a random sample of a population. If they are, K is one binomial number with the
+            mean and variance that a client drawn at random gives, and the limits are n times the limits of the
+            population's share. If they are not, the limits are for these clients only.
     """
 
     reports: FloatArray
@@ -76,7 +76,7 @@ class SupportCounts:
 
     @property
     def each(self) -> FloatArray:
-        """float64[g]: h, at least 1, the largest ratio of a variance of T to its mean."""
+        """float64[g]: h, the largest Var(T)/E(T) of clients with an item, without, and half of each; at least 1."""
         ratios = [spread / np.maximum(mean, _LEAST) for mean, spread in (*self._moments, self.mixed(np.float64(0.5)))]
         return np.asarray(np.maximum.reduce([np.ones_like(self.own), *ratios]))
 
@@ -88,25 +88,26 @@ class SupportCounts:
     def limits(self, supports: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
         """Return (low, high), float64[g] each, in clients: each misses F with probability `tail`.
 
-        Low misses F if it is above F, and high if it is below F. Where K has the law stated above, the probability is
-        `tail` at most, up to the error at `EXACT_BELOW`. The estimate `(K - n q*)/(p* - q*)` is between low and high.
-        All three may lie outside 0..n: below 0, the law is that of fewer reports, all without the item; above n, that
-        of more reports, all with the item.
+        `low` misses F if `low` is above F, and `high` misses F if `high` is below F. Where K has the law stated above,
+        the probability is `tail` at most, up to the error at `EXACT_BELOW`. The estimate `(K - n q*)/(p* - q*)` is
+        between low and high. `low`, `high` and the estimate may lie outside 0..n. Below 0, the law is that of fewer
+        than n reports, all from clients without the item; above n, the law is that of more than n reports, all from
+        clients with the item.
         """
         each = self.each
         moments = self.own / each, self.other / each, self.own_spread / each**2, self.other_spread / each**2
         asked = np.stack(np.broadcast_arrays(supports / each, self.reports, *moments))
         (k, n, *means), places = np.unique(asked, axis=1, return_inverse=True)
         law = SupportCounts(n, *means, drawn=self.drawn)
-        # If clients repeat answers, or `each` is not 1, K need not be whole. It is rounded outward for each limit.
+        # If clients repeat answers, or `each` is not 1, K need not be whole. K is rounded outward for each limit.
         whole = np.floor(k + _WHOLE), np.ceil(k - _WHOLE)
         found = [law._limit(seen, tail, above) for seen, above in zip(whole, (True, False), strict=True)]
         low, high = (((side - n * law.other) / law.gain)[places.reshape(-1)] for side in found)
         return low, high
 
     def _limit(self, k: FloatArray, tail: float, above: bool) -> FloatArray:
-        """Return the mean at which K is k or more (`above`), or k or less, with probability `tail`."""
-        # The root lies between k and Chernoff's bound. A binomial number is no larger than its number of trials.
+        """Return the mean of K at which K is k or more (`above`), or k or less, with probability `tail`."""
+        # The root lies between k and Chernoff's bound. If T is 0 or 1, K is also at most the number of reports.
         log, most = -math.log(tail), np.where(self.binary, self.reports, np.inf)
         k = np.minimum(k, most)
         near, far = k.copy(), k - np.sqrt(2.0 * k * log) if above else k + log + np.sqrt(log**2 + 2.0 * k * log)
@@ -162,7 +163,7 @@ class SupportCounts:
         return (self.own, self.own_spread), (self.other, self.other_spread)
 
     def chosen(self, rows: IntArray) -> SupportCounts:
-        """Return the law of these rows."""
+        """Return the law of the chosen rows."""
         columns = self.reports, self.own, self.other, self.own_spread, self.other_spread
         return SupportCounts(*(column[rows] for column in columns), drawn=self.drawn)
 
@@ -231,7 +232,7 @@ def at_least(k: FloatArray, trials: FloatArray, chance: FloatArray | float) -> F
 def _saddle_point(
     k: FloatArray, trials: FloatArray, chance: FloatArray, others: FloatArray, other: FloatArray, above: bool
 ) -> FloatArray:
-    """Return the same by a saddle-point approximation for whole numbers; for two binomials it has a closed form.
+    """Return the tail by a saddle-point approximation for whole numbers; two binomials have a closed saddle point.
 
     Reference: Lugannani and Rice 1980, with Daniels' first continuity correction (1987).
     """
@@ -259,7 +260,7 @@ def _saddle_point(
     u, safe = (np.where(flat, 1.0, value) for value in (u, w))
     correction = np.where(flat, 0.5 / np.sqrt(variance), 1.0 / u - 1.0 / safe)
     found = ndtr(-w) + np.exp(-(w**2) / 2.0) / math.sqrt(2.0 * math.pi) * correction
-    # At the ends there is no saddle point.
+    # At the least and the largest K there is no saddle point.
     nothing = np.exp(trials * np.log1p(-chance) + others * np.log1p(-other))
     found = np.where(seen > 0.0, found, nothing)
     return np.asarray(np.where(trials + others <= seen, 0.0 if above else 1.0, found), dtype=np.float64)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hushcount.arrays import FloatArray
 
 Numbers = float | FloatArray | npt.NDArray[np.int64]
-"""A number or an array of them."""
+"""A number or an array of numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +23,11 @@ class SupportLaw:
         own: mean score of the client's item; p* if scores are supports.
         other: mean score of any other item; q* if scores are supports.
         own_spread: variance of the score of the client's item.
-        near_spread: variance of the score of another item; with blocks, of one in the same block.
+        near_spread: variance of the score of another item; with blocks, of another item in the same block.
         far_spread: variance of the score of an item in another block; near_spread without blocks.
-        clash: `c/((1-c) k)`, the square error by collisions in a pool of k fixed functions that collide with
-            probability c, for one colliding user squared; 0 with fresh functions or only one.
+        clash: `c/((1-c) k)`, the mean square error by collisions, in a pool of k fixed functions that collide with
+            probability c, for one user of another item; N users of the item cause N^2 times as much. 0 with fresh
+            functions or with only one function.
         least: the lowest possible score; the highest is 1.
     """
 
@@ -40,7 +41,7 @@ class SupportLaw:
 
     @property
     def gain(self) -> FloatArray:
-        """How much more a report of the item adds to the item's score than any other report: `p* - q*`."""
+        """How much more a client with the item adds to its score, on average, than another client: `p* - q*`."""
         return np.asarray(np.subtract(self.own, self.other), dtype=np.float64)
 
     def noise(self, n: float, share: Numbers, near: Numbers | None = None) -> FloatArray:
@@ -51,8 +52,8 @@ class SupportLaw:
         Args:
             n: reports.
             share: of the item, in [0, 1].
-            near: with blocks, the share of users that hold another item of the same block; None stands for all users
-                of other items, which is the worst case.
+            near: with blocks, the share of users that hold another item of the same block; None stands for the worst
+                case: all users of other items hold an item of the block.
 
         Reference: [P26] Theorem 2.6; [J] Theorem 3 corrected, docs/mathematics.md sections 5 and 8: the printed
         `p^2/k` and `alpha1^2/k` ignore that a client answers in only one row, and overstate the variance (see tests).
@@ -82,8 +83,9 @@ def supporting(p: Numbers, q: Numbers, collision: Numbers = 0.0, clash: float = 
 def opposing(p: Numbers, q: Numbers) -> SupportLaw:
     """Return the law of scores +1, -1 or 0: randomised response over a pair of opposite cells for each block.
 
-    The other items of a block fall on either cell of its pair equally often, so their reports cancel in the mean. They
-    add noise of variance `p + q`, items of other blocks only `2 q`. Derived here; the tests verify it by enumeration.
+    The other items of a block fall on either cell of its pair equally often, so their reports cancel in the mean. Each
+    such report adds noise of variance `p + q`, each report of an item in another block only `2 q`. This law is derived
+    here; the tests verify it by enumeration.
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     return SupportLaw(p - q, np.zeros_like(p), p + q - (p - q) ** 2, p + q, 2.0 * q, least=-1.0)
