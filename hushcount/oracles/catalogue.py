@@ -19,7 +19,7 @@ from hushcount.oracles.responders.unary import Unary
 
 MAX_DOMAIN = (1 << 31) - 1
 ANY_SEED = "0" * 64
-"""A seed for plans: the law of a pool is the same for all functions."""
+"""A seed for plans; any seed serves, because the law of a pool does not depend on the pool's functions."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class FrequencyOracle:
         parameters: every parameter that a campaign file must have, with its default, or the rule that plans it.
         optional: further parameters, which may be left out.
         objective: makes from the parameters the objective that the rules minimise; None if the user chooses it.
-        open_domain: whether it works without a dictionary.
-        seeded: whether it needs a seed for a pool's functions.
-        blocks: whether it puts items in blocks.
+        open_domain: whether the oracle works without a dictionary.
+        seeded: whether the oracle needs a seed for a pool's functions.
+        blocks: whether the oracle puts items in blocks.
         bit_for_each_item: whether a report grows with the dictionary.
     """
 
@@ -150,7 +150,7 @@ def plan(
 
     Args:
         settings: the parameters that the user fixed; all others are filled in.
-        seed: 64 hexadecimal digits for a pool's functions, if the settings have no seed.
+        seed: 64 hexadecimal digits for a pool's functions, used if the settings have no seed.
 
     Returns:
         Parameters that `build` takes.
@@ -173,7 +173,7 @@ def plan(
 
 
 def _checked(name: str, epsilon: float, domain: int | None, parameters: Parameters) -> FrequencyOracle:
-    """Return the named oracle; raise ValueError if it has no such parameter, or does not serve the domain."""
+    """Return the named oracle; ValueError if the oracle lacks one of the parameters, or does not serve the domain."""
     chosen = frequency_oracle(name)
     require_epsilon(epsilon)
     known = (*chosen.parameters, *chosen.optional, *(("seed",) if chosen.seeded else ()))

@@ -17,7 +17,7 @@ from hushcount.maths import field61
 from hushcount.threads import available_threads
 
 AT_ONCE = 1 << 21
-"""The most progressions in one call, at about 50 bytes each; more progressions make counting by slope cheaper."""
+"""The most progressions in one call, at about 50 bytes each; the more are in a call, the cheaper is each in `group`."""
 
 CELL_NS = 3.0
 BIT_NS = 0.9
@@ -26,7 +26,7 @@ BUTTERFLY_NS = 2.0
 """Nanoseconds to count a supported cell, to count a bit, to hash an item into a row and look it up, and to do one step
 of the fast transform: estimates that `hushcount simulate` measured on one thread of a 2-core server."""
 # Nanoseconds of one thread of an AMD EPYC (Zen 4, AVX-512), as benchmarks/decode.py measures them. A table has pairs of
-# largest prime and nanoseconds: with a larger prime the counters no longer fit into the nearest cache, then the next.
+# largest prime and nanoseconds: counters for a larger prime do not fit into the nearest cache, or into the next cache.
 _WALK_STEP = ((1 << 17, 0.60), (1 << 20, 1.1), (1 << 23, 2.2), (1 << 31, 8.0))
 _WALK_REPORT, _WALK_SLOPE, _WALK_RESIDUE = 10.0, 60.0, 3.0
 _GROUP_RESIDUE, _GROUP_RESIDUE_STRIDED = 0.33, 0.55
@@ -44,8 +44,8 @@ class DecodeCost:
     """The cost of decoding.
 
     Attributes:
-        way: "walk", "group" or "candidates" of affine reports; "cells" if cells are tallied.
-        operations: how often the inner loops run.
+        way: "walk", "group" or "candidates" for affine reports; "cells" if cells are tallied.
+        operations: the number of steps of the inner loops.
         seconds: of one thread of the reference machine; machines without wide vector units take much longer.
     """
 
@@ -86,7 +86,7 @@ class DecodeLoad:
 
 
 def walk_cost(load: DecodeLoad) -> DecodeCost:
-    """`r (length)` steps; an inverse for each distinct slope, and one pass over P counters."""
+    """The cost is `r (length)` steps, an inverse for each distinct slope, and one pass over P counters."""
     steps = load.progressions * load.length
     nanoseconds = (
         steps * _at(_WALK_STEP, load.prime)
@@ -98,7 +98,7 @@ def walk_cost(load: DecodeLoad) -> DecodeCost:
 
 
 def group_cost(load: DecodeLoad) -> DecodeCost:
-    """`A (P + c)` for A distinct slopes: a running sum and a gather for each."""
+    """The cost is `A (P + c)` operations for A distinct slopes: a running sum and a gather for each slope."""
     residue = _GROUP_RESIDUE if load.stride == 1 else _GROUP_RESIDUE_STRIDED
     each = load.prime * residue + load.items * _at(_GROUP_ITEM, load.prime)
     operations = load.slopes * (load.prime + load.items) + load.progressions
@@ -106,7 +106,7 @@ def group_cost(load: DecodeLoad) -> DecodeCost:
 
 
 def candidates_cost(load: DecodeLoad) -> DecodeCost:
-    """`r c` tests."""
+    """The cost is `r c` tests, one for each progression and item."""
     pairs = float(load.progressions) * load.items
     pair = _at(_CANDIDATE_WINDOW if load.stride == 1 else _CANDIDATE_BUCKET, load.prime)
     return DecodeCost("candidates", pairs, (pairs * pair + load.progressions * _CANDIDATE_REPORT) * 1e-9)

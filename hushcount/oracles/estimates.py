@@ -1,8 +1,8 @@
 """Estimates: counts in users with their errors, p-values, and limits for the true counts.
 
 A p-value says how likely a score is if nobody holds the item. Each law of scores has a class: sums of supporting
-reports, signed scores within blocks, and cells of a pool that items share. P-values are exact, or err on the careful
-side; docs/mathematics.md section 9.
+reports, signed scores within blocks, and cells of a pool that items share. P-values are exact, or too large rather than
+too small (docs/mathematics.md section 9).
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ class Estimate(ABC):
         count: float64[c], users (reports) that hold the item.
         standard_error: float64[c], users: the noise of the clients' randomisation, at the estimated count.
         collision_error: float64[c], users: with a pool of fixed hash functions, the root mean square over pools of the
-            bias from items that share cells with this item. More reports do not average it away. Zero with fresh
-            functions. No interval follows from it, because its law is skewed to the right if few items are frequent.
+            bias from items that share cells with this item. More reports do not make this error smaller relative to the
+            number of reports. Zero with fresh functions. No interval follows from the collision error alone, because
+            its law is skewed to the right if few items are frequent.
         repeats: l, how often a client may have sent the same answer; 1 if each report is drawn afresh. The laws assume
-            that every client sent each answer l times: then n/l answers are independent, each worth l users.
+            that every client sent each answer l times: then n/l answers are independent, and each counts as l users.
     """
 
     count: FloatArray
@@ -72,11 +73,12 @@ class Estimate(ABC):
         return replace(self, standard_error=math.sqrt(times) * self.standard_error, repeats=times)
 
     def interval(self, confidence: float, looks: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return (low, high) for each item, float64[c] each; they may lie outside 0..n, as the count may.
+        """Return (low, high) for each item, float64[c] each; the limits may lie outside 0..n, like the count.
 
         With `looks` above 1 the intervals of so many items contain all true counts together with the confidence, for
-        any dependence of the items (Bonferroni: each misses with probability `(1 - confidence)/looks` at most). So they
-        are valid for the largest or smallest of many estimates, or for any estimate that a reader picks after a look.
+        any dependence of the items (Bonferroni: each misses with probability `(1 - confidence)/looks` at most). So the
+        intervals are valid for the largest or smallest of many estimates, and for any estimate that a reader selects
+        after seeing all of them.
 
         Args:
             confidence: in (0, 1); UsageError otherwise.
@@ -89,7 +91,8 @@ class Estimate(ABC):
         """Return bool[c]: which scores are too large for items that nobody holds.
 
         The p-value of such a score, the probability of this score or a larger one if nobody held the item, is at most
-        `false_positive_rate/looks`. With `looks` above 1 the rate is that of any false detection among so many items.
+        `false_positive_rate/looks`. With `looks` above 1, the rate bounds the probability of any false detection among
+        so many items.
 
         Args:
             false_positive_rate: in (0, 0.5); UsageError otherwise.
@@ -120,12 +123,13 @@ class Estimate(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Supports(Estimate):
-    """Independent reports that support an item or not: C is Bin(F, p*) + Bin(n - F, q*).
+    """Independent reports that support an item or not: C, the number of supports, is Bin(F, p*) + Bin(n - F, q*).
 
     The p-value is the binomial tail of Bin(n, q*). Limits are for F, the number of these clients that hold the item. If
-    F is the low limit, so large a C or a larger one has probability `tail`; if F is the high limit, so small a C or a
-    smaller one has it (`SupportCounts`). If the clients are a sample of a population, the limits contain the
-    population's share less often, above all for a frequent item: sampling adds `n f(1-f)` to the variance.
+    F were the low limit, a C as large as the observed one or larger would have probability `tail`; if F were the high
+    limit, a C as small as the observed one or smaller would have probability `tail` (`SupportCounts`). If the clients
+    are a sample of a population, the limits contain the population's share less often, above all for a frequent item:
+    sampling adds `n f(1-f)` to the variance.
 
     Attributes:
         supports: int64[c], C.
@@ -156,8 +160,8 @@ class Supports(Estimate):
 class Signs(Estimate):
     """Reports that named an item's block, and support or oppose the item.
 
-    If nobody holds the item, each report is as likely to support as to oppose it, for any item of its client. So the
-    p-value is the tail of Bin(named, 1/2), exact. Scores are symmetric, and limits are `count -+ z error`.
+    If nobody holds the item, each report is as likely to support as to oppose the item, whatever item its client holds.
+    So the p-value is exactly the tail of Bin(named, 1/2). Scores are symmetric, and limits are `count -+ z error`.
 
     Attributes:
         scores: int64[c], supporting minus opposing reports.
@@ -180,14 +184,14 @@ class SharedCells(Estimate):
     """Scores of a pool, at cells that items share: noise and collisions have one law, which follows from the tally.
 
     The p-value is the tail of `CellSum`, over the draw of the functions. Limits combine the law of the cells without
-    the item and the noise of the item's own reports, each at its limit ("MOVER": Zou and Donner 2008). If a small pool
-    has too few cells to show so small a tail, the limits are 0 and n, or the count where it is outside of these.
+    the item and the noise of the item's own reports, each at its limit ("MOVER": Zou and Donner 2008). If a pool has
+    too few cells for so small a tail, the limits are 0 and n, or the count if the count is outside 0..n.
 
     Attributes:
         scores: int64[c].
         reports: n.
         law: of the score of an item that nobody holds.
-        frequent: for each frequent item, by its index, the law without the item's own cells.
+        frequent: for each frequent item, by its index, the law of the score without the item's own cells.
         gain: p* - q*.
         own: p, the probability that a report supports its own cell.
         widening: `sqrt(m/(m-1))`: the cells of a row share the noise of the row's mean.
@@ -210,11 +214,11 @@ class SharedCells(Estimate):
         below, above = (np.full(len(self.count), each) for each in self.law.deviations(tail))
         seen = self.p_values() <= tail
         for place, law in self.frequent.items():
-            # If the score may come from a collision with a frequent item alone, the law must keep that item.
+            # If the score may come from a collision with a frequent item alone, the law must include the frequent item.
             if seen[place]:
                 below[place], above[place] = law.deviations(tail)
         scale = self.widening / self.gain
-        # F own reports add F p(1-p)/gain^2, with F at the limit itself, as in Wilson's interval.
+        # The item's own F reports add the variance F p(1-p)/gain^2; F is the limit itself, as in Wilson's interval.
         square = self.repeats * quantile(tail) ** 2 * self.own * (1.0 - self.own) / self.gain**2
         low = self.count - _root((scale * above) ** 2, square, self.count, -1.0)
         return low, self.count + _root((scale * below) ** 2, square, self.count, 1.0)
@@ -232,7 +236,7 @@ def binomial_tail(successes: IntArray, trials: IntArray | np.int64, chance: floa
 def _root(others: FloatArray, square: float, count: FloatArray, side: float) -> FloatArray:
     """Return the h of 0 or more with `h^2 = others + square max(count + side h, 0)`; side is -1 or 1."""
     half = side * square / 2.0
-    # At a limit below 0 no report is the item's own.
+    # At a limit below 0 the item has no reports of its own, so `square` adds nothing.
     inside = np.maximum(half**2 + others + square * count, 0.0)
     found = half + np.sqrt(inside)
     return np.where(count + side * found < 0.0, np.sqrt(others), found)

@@ -1,8 +1,8 @@
 """Estimates of groups of items: the laws of sums, and estimates with rows of different laws.
 
 A report's scores of several items depend on each other, so the error of a sum does not follow from the errors of its
-items. It follows from the law of T, the sum of one report's scores over the group: the encoder's `group_law`. If fewer
-items are outside a group than in it, the items outside are counted, because all counts together are n.
+items. The error follows from the law of T, the sum of one report's scores over the group: the encoder's `group_law`. If
+fewer items are outside a group than in the group, the items outside are counted, because all counts add up to n.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hushcount.oracles.groups import Groups
 
 _LEAST_ERROR = 1e-90
 _LEAST_SKEW = 1e-3
-"""Below this skewness the normal law is used."""
+"""Below this skewness the normal law replaces the gamma law."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sums(Estimate):
-    """Sums of many scores, by the normal law; if collisions make them skewed to the right, by the gamma law.
+    """Sums of many scores, by the normal law; by the gamma law if collisions skew their errors to the right.
 
     The p-value is the tail of the error if nobody held an item of the group. Limits are `count -+ z error`, z the
     quantile of the law on that side.
@@ -52,12 +52,12 @@ class Sums(Estimate):
 class SupportSums(Estimate):
     """Independent reports that support T items of the group each: K is the sum of T over all reports.
 
-    If nobody holds an item of the group, K is treated as `h Bin(M, c)` with the same mean and variance. h is 1; but if
-    the variance exceeds the mean, h is their ratio, and the law is that of Poisson. This is exact, with h = 1, for one
-    item, for groups in randomised response, where T is 0 or 1, and in unary reports, because bits are independent. In
-    subset reports T is a sum of independent bits: the binomial law fits it closely if a subset has fewer than half of
-    all cells, as planned subsets do. P-values are tails of this law. Limits come from two such laws, for the clients
-    that hold an item of the group and for all others (`SupportCounts`).
+    If nobody holds an item of the group, K is treated as `h Bin(M, c)` with the mean and variance of K. h is 1 unless
+    Var(K) exceeds E(K); then h is Var(K)/E(K), and Bin(M, c) is nearly a Poisson law. The law is exact, with h = 1, for
+    one item, for groups in randomised response, where T is 0 or 1, and in unary reports, because bits are independent.
+    In subset reports T is a sum of independent bits: the binomial law fits it closely if a subset has fewer than half of
+    all cells, as planned subsets do. P-values are tails of `h Bin(M, c)`. Limits come from two laws of this form, one
+    for the clients that hold an item of the group, and one for all other clients (`SupportCounts`).
 
     Attributes:
         supports: float64[g], K.
@@ -127,7 +127,7 @@ class Rest(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class Rows(Estimate):
-    """Estimates of several laws in one; each part has the places of its rows, int64[rows]."""
+    """One estimate that joins estimates of several laws; each part has the places of its rows, int64[rows]."""
 
     parts: tuple[tuple[IntArray, Estimate], ...]
 
@@ -201,7 +201,7 @@ def sums(
         encoder: of the reports.
         scored: returns the scores of items, uint64[c], in the tally.
         groups: uint64[size] each.
-        everything: all items that clients can hold, uint64[d]; None if that is unknown.
+        everything: all items that clients can hold, uint64[d]; None if these items are unknown.
     """
     asked = Groups.of(groups)
     single = asked.sizes == 1.0
@@ -224,8 +224,8 @@ def sums(
 def _rests(groups: Groups, everything: UInt64Array) -> dict[int, UInt64Array]:
     """Return, by a group's place, all items outside the group, if they are fewer than the group's items.
 
-    Fewer items have at most the same error. Only the number of items decides, because a choice by the counts would
-    prefer the higher or the lower of two estimates.
+    The sum over fewer items has at most the same error. Only the number of items decides which side is counted, because
+    a choice by the counts would prefer the higher or the lower of two estimates.
 
     Raises:
         ValueError: a group has an item that nobody can hold.

@@ -11,14 +11,14 @@ from hushcount.oracles.mechanism import Mechanism
 class Influence:
     """The most users that one well-formed report can add to an item's estimated count, or take from it.
 
-    A report adds a score to every item and one to n, so it adds `(score - q*) / (p* - q*)` to the estimated count.
+    A report adds a score to every item and 1 to n, so the report adds `(score - q*) / (p* - q*)` to an estimated count.
     Scores lie in 0..1, or in -1..1 with blocks of items, where `q* = 0`: a report adds at most
 
         (1 - q*) / (p* - q*)    and takes at most    q* / (p* - q*),    with blocks 1 / (p* - q*) both ways.
 
-    For every item there are reports that reach either end, and a forger may send only such reports. A client that holds
-    the item adds 1 on average, so one forged report can do as much as `up` honest clients. f reports together add the
-    sum of their single contributions, so a forger gains nothing by sending them together.
+    For every item some reports reach either bound, and a forger may send only such reports. A client that holds the
+    item adds 1 on average, so one forged report can do as much as `up` honest clients. f reports together add the sum
+    of their single contributions, so a forger gains nothing by sending them together.
 
     Attributes:
         up: the most users that one report can add.

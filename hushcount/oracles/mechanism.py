@@ -45,7 +45,7 @@ class Mechanism:
     def __post_init__(self) -> None:
         if self.encoder.cells != self.responder.width:
             raise ValueError(f"encoder has {self.encoder.cells} cells, responder {self.responder.width}: must be equal")
-        # A tally of several rows has its full size before the first report.
+        # A tally of several rows has its full size before the first report is added.
         rows, width = self.encoder.tally_shape(np.empty(0, dtype=np.uint64))
         if rows > 1 and rows * width > MOST_CELLS:
             raise ValueError(
@@ -84,12 +84,12 @@ class Mechanism:
 
     @property
     def p_star(self) -> float:
-        """The mean score that a report adds to its own item; without blocks, the probability that it supports it."""
+        """The mean score that a report adds to its own item; without blocks, the probability of a support."""
         return float(self.law.own)
 
     @property
     def q_star(self) -> float:
-        """The mean score that a report adds to another item, over the draw of the function too."""
+        """The mean score that a report adds to an item that its client does not hold, over all functions."""
         return float(self.law.other)
 
     def encode(self, items: UInt64Array, words: Words) -> Reports:
@@ -131,7 +131,7 @@ class Mechanism:
         self.encoder.accumulate(tally, self.responder, reports, items)
 
     def counts(self, tally: Tally, items: UInt64Array) -> FloatArray:
-        """Return float64[c]: the counts of `estimate`, without their errors."""
+        """Return float64[c]: the counts of `estimate` without the errors."""
         return self._scored(tally, items).count
 
     def estimate(self, tally: Tally, items: UInt64Array) -> Estimate:
@@ -150,16 +150,17 @@ class Mechanism:
         """Estimate how many of the tally's reports hold an item of each group: one row for each group.
 
         The error of a sum is not computed from the errors of items, because scores of one report depend on each other
-        (`hushcount.oracles.group_estimates`). A group of one item has the row of `estimate`.
+        (`hushcount.oracles.group_estimates`). The row of a group with one item equals the row of `estimate`.
 
         Args:
             tally: of at least one report.
             groups: uint64[size] each, distinct items, at least one.
-            everything: uint64[d], all items that clients can hold, if known: then the items outside a group are counted
-                if they are fewer. None stands for 0..d-1 if the encoder has a domain.
+            everything: uint64[d], all items that clients can hold, if known. With it, the items outside a group are
+                counted if they are fewer than the items of the group. None stands for 0..d-1 if the encoder has a
+                domain.
 
         Raises:
-            ValueError: as `estimate`; or a group is empty or has an item twice.
+            ValueError: in the cases of `estimate`; or a group is empty or has an item twice.
         """
         if everything is None and self.encoder.domain is not None:
             everything = np.arange(self.encoder.domain, dtype=np.uint64)
@@ -180,7 +181,8 @@ class Mechanism:
         """Return the exact variance of an estimated count that randomisation causes, in users squared.
 
         See `SupportLaw.noise`. Collisions in a pool are left out: see `collision_variance`. With blocks of items it
-        depends on `near`, the share of users that hold another item of the block; None is the worst case.
+        depends on `near`, the share of users that hold another item of the block; None stands for the worst case: all
+        users of other items hold items of the block.
         """
         return self.law.noise(n, share, near)
 

@@ -9,7 +9,7 @@ Parameters = Mapping[str, Value]
 
 
 def integer(parameters: Parameters, key: str) -> int:
-    """Return an integer parameter; ValueError if it is another kind of value."""
+    """Return an integer parameter; ValueError if the parameter is not an integer."""
     value = parameters[key]
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{key} is {value!r}, must be an integer")
@@ -17,7 +17,7 @@ def integer(parameters: Parameters, key: str) -> int:
 
 
 def real(parameters: Parameters, key: str) -> float:
-    """Return a real parameter; ValueError if it is not a number."""
+    """Return a real parameter; ValueError if the parameter is not a number."""
     value = parameters[key]
     if isinstance(value, (bool, str)):
         raise ValueError(f"{key} is {value!r}, must be a number")

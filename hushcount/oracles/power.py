@@ -1,4 +1,4 @@
-"""The probability to detect an item of some share, and the number of reports that it takes, by binomial tails."""
+"""The probability to detect an item of a given share, and the reports for a given probability, by binomial tails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rat
     """Return the probability that an item is detected, for each number of reports, float64[c] of whole numbers.
 
     Each client holds the item with probability `share`. The power is `P(Bin(n, pi) >= t)`, `pi = q* + share (p* - q*)`,
-    for the least t with `P(Bin(n, q*) >= t) <= rate`. If exactly `share n` clients hold it, the count varies less.
+    for the least t with `P(Bin(n, q*) >= t) <= rate`. If exactly `share n` clients hold the item, the count varies
+    less.
 
     Args:
         mechanism: of independent functions, in one block.
@@ -30,10 +31,11 @@ def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rat
 
 
 def reports_to_detect(mechanism: Mechanism, share: float, power: float, rate: float) -> int | None:
-    """Return a number of reports from which on an item of that share is detected with that power, or None.
+    """Return a number of reports from which on an item of this share is detected with this power, or None.
 
     Counts are whole, so the power sometimes falls a little with one more report. The search checks the power at 400
-    numbers, from the result to a fifth more; beyond, the falls are far smaller than the rise.
+    numbers of reports, from the result to a fifth more; at still larger numbers these falls are far smaller than the
+    rise of the power.
     """
 
     def enough(n: int) -> bool:

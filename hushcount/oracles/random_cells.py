@@ -1,8 +1,8 @@
 """The law of the score in a pool of an item that nobody holds: the sum of a random cell of each row of the tally.
 
-The functions draw the cells of such an item at random, independently of the tally. The content of these cells, noise
-and collisions together, comes from other items only. So the tally gives the exact law of the score, without any
-assumption about the other items.
+The functions draw the cells of such an item at random, independently of the tally. The content of the cells of such an
+item, noise and collisions together, comes from other items only. So the tally gives the exact law of the score, without
+any assumption about the other items.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _ROUNDING = 1e-13
 _BLOCK = 256
 _NEGLIGIBLE = 1e-18
 _SHORT = 1 << 12
-"""A grid of fewer sums needs no rounding and no window."""
+"""If fewer sums than this are possible, the grid needs no rounding and no window."""
 _CHUNK = 1 << 22
 _WIDE = 1 << 10
-"""A row that spans more steps is transformed by itself."""
+"""A row with a span of more grid steps is transformed by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +65,9 @@ class CellSum:
 def cell_sum(matrix: IntArray, without: npt.NDArray[np.uint64] | None = None) -> CellSum:
     """Return the law of the sum over the rows of `matrix`, int64[k, m], of a uniform cell of each, independently.
 
-    It is the inverse Fourier transform of the product of the rows' characteristic functions. It is exact if counts need
-    no rounding; if they do, they are rounded to a grid so that every row keeps its mean. m is at least 2. `without`,
-    uint64[k], is a cell of each row to leave out.
+    The law is the inverse Fourier transform of the product of the rows' characteristic functions. The law is exact if
+    counts need no rounding; if counts need rounding, they are rounded to a grid so that every row keeps its mean. m is
+    at least 2. `without`, uint64[k], is a cell of each row to leave out.
     """
     if without is not None and matrix.shape[1] > 2:
         kept = np.arange(matrix.shape[1])[None, :] != without[:, None]
@@ -88,10 +88,11 @@ def cell_sum(matrix: IntArray, without: npt.NDArray[np.uint64] | None = None) ->
 
 
 def _reach(matrix: IntArray) -> float:
-    """Return a distance: the sum is farther from its mean with a probability below `2 exp(-35)`.
+    """Return a distance from the mean that the sum exceeds with a probability below `2 exp(-35)`.
 
-    Rows with the farthest cells count with their farthest cell, all other rows by Bernstein's bound; the best split is
-    taken. By Bernstein's bound alone, one cell that a forger filled would make the window many times too wide.
+    The rows are split in two parts. Rows with the farthest cells add the distance of their farthest cell, all other
+    rows add Bernstein's bound; of all such splits the one with the least distance is used. By Bernstein's bound alone,
+    one cell that a forger filled would make the window many times too wide.
     """
     means = matrix.mean(axis=1)
     far = np.maximum(matrix.max(axis=1) - means, means - matrix.min(axis=1))
@@ -103,7 +104,7 @@ def _reach(matrix: IntArray) -> float:
 
 
 def _transform(offsets: IntArray, spans: IntArray, step: int, size: int) -> npt.NDArray[np.complex128]:
-    """Return the characteristic function of the sum at the frequencies 0..size/2, up to where it vanishes.
+    """Return the characteristic function of the sum at the frequencies 0..size/2, with 0 from where it is negligible.
 
     `offsets` are cells minus their row's lowest cell. `spans` are the rows' largest offsets, in steps, all shorter than
     the grid.

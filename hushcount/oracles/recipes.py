@@ -48,7 +48,7 @@ def subset_selection(epsilon: float, domain: int | None, parameters: Parameters)
 
 
 def weighted_subset_selection(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
-    """Rows of a weighted design over the items."""
+    """Reports are rows of a weighted design over the items."""
     # Imported here: other mechanisms need no designs, and clients start sooner without them.
     from hushcount.designs.sources import load_design
     from hushcount.oracles.responders.weighted_design import WeightedDesign
@@ -62,7 +62,7 @@ def weighted_subset_selection(epsilon: float, domain: int | None, parameters: Pa
 
 
 def general_sketch(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
-    """Subsets of a pool's cells; p may be smaller than the budget allows."""
+    """Reports are subsets of a pool's cells; p may be smaller than the budget allows."""
     pool, size = _pool(parameters), integer(parameters, "s")
     if "p" not in parameters:
         return Mechanism(pool, Subset.spending(epsilon, pool.cells, size))
@@ -73,13 +73,13 @@ def general_sketch(epsilon: float, domain: int | None, parameters: Parameters) -
 
 
 def hadamard_sketch(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
-    """Signs of a pool's cells."""
+    """Reports are signs of a pool's cells."""
     pool = _pool(parameters)
     return Mechanism(Nested(pool, Hadamard(pool.cells)), RandomisedResponse.spending(epsilon, 2))
 
 
 def hadamard(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
-    """Signs of the items in `2**(b-1)` blocks; one block without b."""
+    """Reports are signs of the items in `2**(b-1)` blocks, or in one block if there is no b."""
     bits, most = integer(parameters, "b") if "b" in parameters else 1, (domain or 2).bit_length()
     if not 1 <= bits <= most:
         raise ValueError(f"b is {bits}, must be in 1..{most} bits for {domain} items: there are 2**(b-1) blocks")
@@ -88,7 +88,7 @@ def hadamard(epsilon: float, domain: int | None, parameters: Parameters) -> Mech
 
 
 def folded(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
-    """Affine functions folded into B buckets, with randomised response."""
+    """Affine functions are folded into B buckets, with randomised response over the buckets."""
     buckets = integer(parameters, "B")
     return Mechanism(Affine(domain, _prime(domain), buckets), RandomisedResponse.spending(epsilon, buckets))
 
@@ -117,34 +117,34 @@ def worst_case(parameters: Parameters) -> Objective:
 
 
 def size(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
-    """The s of subsets of the items."""
+    """The size s of subsets of the items."""
     return best_size(epsilon, domain or 0, domain, objective)
 
 
 def window(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
-    """The s of windows of residues."""
+    """The size s of windows of residues."""
     return best_size(epsilon, _prime(domain), domain, objective)
 
 
 def pool_size(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
-    """The s of subsets of a pool's cells."""
+    """The size s of subsets of a pool's cells."""
     pool = _pool(parameters)
     clash = 1.0 / (pool.rows * (pool.cells - 1))
     return best_size(epsilon, pool.cells, domain, objective, lambda p, q: supporting(p, q, 1.0 / pool.cells, clash))
 
 
 def buckets(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
-    """B for the objective."""
+    """The number B of buckets that is best for the objective."""
     return best_buckets(epsilon, _prime(domain), domain, objective)
 
 
 def rounded_buckets(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
-    """B of the optimal local hashing, `round(1 + e)`."""
+    """The number B of buckets of optimal local hashing, `round(1 + e)`."""
     return min(max(2, round(1.0 + math.exp(epsilon))), _prime(domain))
 
 
 def bits(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
-    """Chen et al.: as many bits as the budget can protect, `2^b >= e`; at most as many blocks as items."""
+    """The b of Chen et al.: the least b with `2^b >= e`, but at most as many blocks as items."""
     return min(max(1, math.ceil(epsilon / math.log(2.0))), (domain or 2).bit_length())
 
 

@@ -21,7 +21,7 @@ _MOST_CELLS = 1 << 27
 
 
 class SeededWords:
-    """ChaCha20 words from a seed and a run's number, for simulations that can be repeated; never for a client."""
+    """ChaCha20 words from a seed and a run's number, for simulations that can be repeated; never for clients."""
 
     def __init__(self, seed: int, run: int) -> None:
         self._key = hashlib.blake2b(f"{seed}/{run}".encode(), digest_size=24, person=b"simulation").digest()
@@ -92,7 +92,7 @@ class Losses:
     def bias_z(self) -> FloatArray:
         """float64[c]: mean errors in standard deviations of a mean; a value beyond about 5 shows a bias.
 
-        If nothing varies, as at a large epsilon, it is infinite for any error, and 0 without an error.
+        If the estimates do not vary, as at a large epsilon, the value is infinite for an item with an error, else 0.
         """
         never = np.where(self.error == 0.0, 0.0, np.inf)
         deviation = np.sqrt(self.variance / self.runs)
@@ -114,10 +114,11 @@ def simulate(
         population: the items and their clients.
         runs: number of collections.
         seed: the same seed repeats a simulation; None uses the system's generator.
-        interest: the items over which losses are taken.
+        interest: the items over which losses are summed.
         threads: number of runs at once; fewer if their tallies would take more than a gibibyte together.
 
-    Privacy: this protects nothing; the caller knows the values. No client, party or job of a collection may import it.
+    Privacy: this protects nothing; the caller knows the values. No client, party or job of a collection may import this
+        module.
     """
 
     def one(run: int) -> Losses:
@@ -131,7 +132,7 @@ def simulate(
 
 
 def gather(parts: Iterator[Losses]) -> Losses:
-    """Return the losses of all runs together; the memory that it needs hardly grows with the number of runs."""
+    """Return the losses of all runs together; the memory that is needed hardly grows with the number of runs."""
     l1, l2, sums, seconds = [], [], np.zeros((3, 1)), np.zeros(3)
     for part in parts:
         l1.append(part.l1)

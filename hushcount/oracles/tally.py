@@ -1,4 +1,4 @@
-"""The tally: integer support counts of a campaign, additive, and stored so that it can be asked again later."""
+"""The tally: integer support counts of a campaign, additive, and stored so that later questions can use it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_HEADER = 512
 _LONGEST_SENDERS = 512
 _SENDERS = "senders"
 MOST_CELLS = 1 << 28
-"""Most counts of a tally if the caller does not say how many it must have: 2 GiB."""
+"""Most counts of a tally if the caller does not state a maximum: 2 GiB."""
 _DAMAGE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 """What numpy and zipfile raise on a damaged archive; NotImplementedError is a RuntimeError."""
 
@@ -34,7 +34,7 @@ class Tally:
 
     Attributes:
         counts: int64[rows, width]; by cell for identity and pool encoders, by item for affine ones.
-        reports: n, the number of reports that were added; state of its own, not derived from the counts.
+        reports: n, the number of reports that were added; stored separately, not derived from the counts.
         items: uint64[c], the items of the columns of an affine tally; other encoders ignore them.
         senders: how the senders of the reports were told apart.
     """
@@ -54,13 +54,13 @@ def save(tally: Tally, fingerprint: bytes, stream: IO[bytes]) -> None:
         "campaign": np.frombuffer(fingerprint, dtype=np.uint8),
         _SENDERS: np.frombuffer(json.dumps(tally.senders.data()).encode(), dtype=np.uint8),
     }
-    # As np.savez_compressed does, at a level that takes a tenth of the time for a fifth more bytes.
+    # Like np.savez_compressed, but at a compression level that takes a tenth of the time for a fifth more bytes.
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
         with archive.open("counts.npy", "w", force_zip64=True) as member:
-            # Written in parts, so that no narrowed copy of the whole array is made.
+            # The counts are written in parts, so that no narrowed copy of the whole array is made.
             kind = _narrowest(tally.counts)
             header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": tally.counts.shape}
             np.lib.format.write_array_header_1_0(member, header)
@@ -69,7 +69,7 @@ def save(tally: Tally, fingerprint: bytes, stream: IO[bytes]) -> None:
 
 
 def narrowed(counts: Counts) -> npt.NDArray[np.signedinteger[Any]]:
-    """Return the same integers in the narrowest signed type that fits: most counts of a large sketch are small."""
+    """Return the counts in the narrowest signed type that holds them; most counts of a large sketch are small."""
     return counts.astype(_narrowest(counts), copy=False)
 
 

@@ -1,6 +1,6 @@
 """Encoders put items into cells; each encoder has its own module.
 
-A new encoder is one module with a frozen dataclass that meets `base.Encoder`, its test, and an entry in the
-catalogue. `base.Universal` and `pool.Pooled` are base classes for families of encoders.
-The contract tests in `tests/hushcount/oracles` run over every entry; `make vectors` writes its vectors.
+A new encoder needs one module with a frozen dataclass that implements `base.Encoder`, a test, and a catalogue entry.
+`base.Universal` and `pool.Pooled` are base classes for families of encoders. The contract tests in
+`tests/hushcount/oracles` cover every entry of the catalogue; `make vectors` writes its vectors.
 """

@@ -75,7 +75,7 @@ class Affine(Universal):
 
     @property
     def collision(self) -> Fraction:
-        """Exact: P = l B + r has r buckets of l+1 residues and B-r buckets of l residues; the tests enumerate it."""
+        """Exact: if P = l B + r, r buckets have l+1 residues and B-r have l; the tests verify it by enumeration."""
         least, larger = divmod(self.prime, self.buckets)
         pairs = larger * (least + 1) * least + (self.buckets - larger) * least * (least - 1)
         return Fraction(pairs, self.prime * (self.prime - 1))
@@ -134,11 +134,11 @@ class Affine(Universal):
         return decoding.DecodeLoad(reports * self._progressions_each(runs), self.prime, length, items, stride)
 
     def group_law(self, asked: Grouped) -> SupportLaw:
-        """Exact on average over groups of one size, as if the dictionary were in random order."""
+        """The law is exact on average over groups of one size, as if the dictionary were in random order."""
         return of_groups(asked.scored.law, asked.groups.sizes, *self._group_spreads(asked))
 
     def _group_spreads(self, asked: Grouped) -> tuple[FloatArray, FloatArray]:
-        """Items other than the client's own fall on a random set of the other `P - 1` residues.
+        """Items other than the client's own have a random set of the other `P - 1` residues.
 
         A report supports s residues, or the residues of one bucket; some buckets have one residue more.
         """
@@ -146,7 +146,7 @@ class Affine(Universal):
         if not self.folded:
             return responder.group_spreads(asked.groups, np.zeros(self.prime if self.domain else 0))
         p, (least, larger) = responder.p, divmod(self.prime, self.buckets)
-        # The client's bucket has one residue more with probability `own`, a random other bucket with `other`.
+        # The client's bucket has least + 1 residues with probability `own`, a random other one with `other`.
         own = larger * (least + 1) / self.prime
         other = (larger - own) / (self.buckets - 1)
         ways = (

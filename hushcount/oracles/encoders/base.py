@@ -32,15 +32,15 @@ class Encoder(Protocol):
 
     @property
     def domain(self) -> int | None:
-        """How many items there are, 0..domain-1; None if an item is any 61-bit fingerprint."""
+        """The number of items, which are 0..domain-1; None if an item is any 61-bit fingerprint."""
 
     @property
     def fields(self) -> tuple[Number, ...]:
-        """The numbers that name the function in a report, each uniform; empty if there is only one function."""
+        """The fields of a report that name its function, each uniform; empty if there is only one function."""
 
     @property
     def collision(self) -> Fraction:
-        """The probability, over the function, that two different items (with blocks: of one block) share a cell."""
+        """The probability, over the functions, that two different items (with blocks: of one block) share a cell."""
 
     @property
     def by_item(self) -> bool:
@@ -56,14 +56,14 @@ class Encoder(Protocol):
 
     @property
     def scatters(self) -> bool:
-        """Whether two items in different cells are equally likely in any two cells, over a report's fresh part."""
+        """Whether two items in different cells are in any two cells equally often, over a report's fresh randomness."""
 
     @property
     def least_collision(self) -> Fraction:
-        """The least probability, among all pairs of items, that the two share a cell, over a report's fresh part."""
+        """The least probability of a pair of items to share a cell, over a report's fresh randomness."""
 
     def law(self, p: Numbers, q: Numbers) -> SupportLaw:
-        """Return the law of an item's score in one report, which supports its own cell with p, and another with q."""
+        """Return the law of an item's score in one report, for the probabilities p and q of the responder."""
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
         """Return (rows, width) of the tally that serves these items; a report counts in the row of its field `row`."""
@@ -99,9 +99,9 @@ class Encoder(Protocol):
         """
 
     def group_lean(self, asked: Grouped) -> FloatArray:
-        """Return float64[g], users cubed: the third central moment of each group's count if nobody held an item of it.
+        """Return float64[g], users cubed: the third central moment of each group's count if nobody held its items.
 
-        0 if it is not needed: for symmetric scores, and for scores with a more exact law.
+        The moment is given as 0 where it is not needed: for symmetric scores, and for scores with a more exact law.
         """
 
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
@@ -110,7 +110,7 @@ class Encoder(Protocol):
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         """Return int64[len(wanted)]: the score of each wanted item in a tally made for `items`.
 
-        A score is the number of reports that support the item; with blocks, minus the number that oppose it.
+        A score is the number of reports that support the item; with blocks, minus the number that oppose the item.
         """
 
 

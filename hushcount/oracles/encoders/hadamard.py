@@ -26,16 +26,16 @@ class Hadamard(Universal):
 
     The column is uniform over all K, so two rows agree in sign with probability exactly 1/2. With one block this is
     Hadamard encoding and Hadamard response. With more blocks it is the encoding of Recursive Hadamard Response: items
-    of different blocks never share a cell, items of one block do half of the time. The worst case is that all users are
-    in one block.
+    of different blocks never share a cell, and items of one block share a cell half of the time. The variance is
+    largest if all users are in one block.
 
     Args:
         domain: d, the number of items, at least 2.
         blocks: B, 1..d.
 
     Reference: Bassily and Smith 2015; Acharya, Sun, Zhang 2019; Chen, Kairouz, Ozgur 2020; [P25] sections 4.1 to 4.3.
-    The matrix is the smallest that has a row for every item of a block. The papers leave its constant row unused; it is
-    as good as any other, because only the law of a pair of rows matters.
+    The matrix is the smallest that has a row for every item of a block. The papers leave the constant row of the matrix
+    unused; here an item uses it, because only the law of a pair of rows matters.
     """
 
     domain: int
@@ -80,14 +80,14 @@ class Hadamard(Universal):
         return cells_cost(responder.count_cost(reports), items, transform=steps)
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
-        """One fast transform serves all items: it takes `O(K B log K)` for any number of reports."""
+        """One fast transform serves all items and takes `O(K B log K)` steps for any number of reports."""
         require_items(wanted, self.domain)
         signed = self.signed(tally)[np.divmod(wanted.astype(np.intp), self.blocks)]
-        # Every report that names the block supports or opposes the item; with one block, every report does.
+        # A report that names the item's block supports or opposes the item; every report names an only block.
         return signed if self.blocks > 1 else (signed + tally.sum()) // 2
 
     def signed(self, tally: Counts) -> Counts:
-        """Return int64[K, B]: for each row and block the supporting minus the opposing reports."""
+        """Return int64[K, B]: for each row and block, the number of supporting minus that of opposing reports."""
         pairs = tally.reshape(self.order, self.blocks, 2)
         return walsh_hadamard((pairs[:, :, 0] - pairs[:, :, 1]).T).T
 
@@ -119,7 +119,8 @@ class Hadamard(Universal):
         if self.blocks == 1:
             return independent(law, sizes)
         named = self.block_reports(scored.tally.counts, scored.items)
-        # The users of an item's block: a report names its client's block with p + q, another block with 2 q.
+        # `near` estimates the share of users in each item's block. A report names its client's block with probability
+        # p + q, and any other block with probability 2 q.
         near = asked.groups.sums(np.clip((named / n - 2.0 * q) / (p - q), 0.0, 1.0))
         spread = sizes * np.asarray(law.far_spread) + near * np.subtract(law.near_spread, law.far_spread)
         own = spread + np.subtract(law.own_spread, law.near_spread)

@@ -87,7 +87,7 @@ class Nested(Pooled):
         return self.outer.sum_of_cells(self.cell_scores(tally), wanted)
 
     def cell_scores(self, tally: Counts) -> Counts:
-        """Every report of a row supports or opposes each cell, so supports are half of signed score plus reports."""
+        """Reports of a row support or oppose each cell, so supports are (signed score + reports of the row) / 2."""
         signed = self._signed(tally)[:, : self.outer.cells]
         scores: Counts = (signed + tally.sum(axis=1, keepdims=True)) // 2
         return scores
@@ -100,7 +100,7 @@ class Nested(Pooled):
         return self.outer.cells_of(item)
 
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
-        """A row's signed count of a cell has mean `(p-q) N`, variance `n_j - (p-q)^2 N`: each report adds 1 or -1."""
+        """Each report adds 1 or -1 to a signed count, so its mean is `(p-q) N` and its variance `n_j - (p-q)^2 N`."""
         gain = (responder.p - responder.q) ** 2
         step, squares = max(1, _CHUNK_CELLS // self.inner.order), 0.0
         for start in range(0, len(tally), step):
@@ -109,7 +109,7 @@ class Nested(Pooled):
         return (squares - reports * (self.outer.cells - gain)) / gain
 
     def _signed(self, tally: Counts) -> Counts:
-        """Return int64[rows, K]: for each row and cell of the pool the supporting minus the opposing reports."""
+        """Return int64[rows, K]: the reports that support minus those that oppose each row and cell."""
         pairs = tally.reshape(len(tally), self.inner.order, 2)
         result = np.zeros((len(tally), self.inner.order), dtype=np.int64)
         step = max(1, _CHUNK_CELLS // self.inner.order)

@@ -26,12 +26,13 @@ from hushcount.threads import available_threads
 from hushcount.wire.fields import Number
 
 MOST_FUNCTIONS = 1 << 18
-"""Most functions of a pool: every client expands them all from the seed, 24 bytes each."""
+"""Most functions of a pool; a client expands all functions of the pool from its seed, 24 bytes for each function."""
 _CHUNK_HASHES = 1 << 20
 _FREQUENT = 50
 """An item that causes more than 1/50 of the variance of the cells has a law of its own.
 
-At most 50 items that clients hold can do that. Forged reports can make more items seem to; the 50 largest are taken."""
+At most 50 items that clients hold can do that. Forged reports can make more items seem to cause so much variance; only
+the 50 largest get a law of their own."""
 
 
 @dataclass(frozen=True)
@@ -58,20 +59,20 @@ class PoolEncoder(Encoder, Protocol):
 
     @property
     def pool(self) -> Pool:
-        """The fixed functions: results of one pool share the bias by collisions."""
+        """The fixed functions. Results of one pool share the bias from collisions."""
 
     @property
     def pool_cells(self) -> int:
         """m, the number of cells over which the fixed functions spread the items."""
 
     def cell_scores(self, tally: Counts) -> Counts:
-        """Return int64[k, m]: what each cell adds to the score of the items in it; `scores` is the sum over rows."""
+        """Return int64[k, m]: what each cell adds to the score of the items in the cell; `scores` sums it over rows."""
 
     def cells_of(self, item: int) -> UInt64Array:
         """Return uint64[k]: the item's cell under every function."""
 
     def cell_pairs(self, responder: Responder) -> CellPairs:
-        """Return the joint law of the scores of two cells of a row, over the fresh part of a report."""
+        """Return the joint law of the scores of two cells of a row, over the fresh randomness of a report."""
 
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
         """Estimate `sum over rows and cells of N^2`, unbiased; N is the number of the row's clients in the cell."""
@@ -96,7 +97,7 @@ class Pooled(Family):
         collisions = np.sqrt(np.multiply(law.clash, others))
         matrix, gain = self.cell_scores(scored.tally.counts), float(law.gain)
         cells = cell_sum(matrix)
-        # `part` is the variance that an item adds to the cells. For the item itself this is no collision.
+        # `part` is the variance that an item's users add to the cells. In the item's own score they are no collision.
         part = law.clash * np.maximum(scored.count, 0.0) ** 2 * gain**2
         largest = np.argsort(-part, kind="stable")[:_FREQUENT]
         places = largest[part[largest] > cells.variance / _FREQUENT]
@@ -107,10 +108,11 @@ class Pooled(Family):
         )
 
     def group_law(self: PoolEncoder, asked: Grouped) -> SupportLaw:
-        """The noise of one report, on average over pools: a cell has x of the group's items, x is Bin(g, 1/m).
+        """The noise of one report, on average over pools: x, the number of the group's items in a cell, is Bin(g, 1/m).
 
-        T is `sum over cells of x * score`; its mean varies with the row that a client draws. A fixed pool differs by
-        about `sqrt(2/(mk))`. Derived here (docs/mathematics.md section 5); the tests simulate it.
+        T is `sum over cells of x * score`; the mean of T varies with the row that a client draws. The noise of a fixed
+        pool differs from the average by about `sqrt(2/(mk))`. The law is derived here (docs/mathematics.md section 5);
+        the tests simulate it.
         """
         cells, m, sizes = self.cell_pairs(asked.scored.responder), self.pool_cells, asked.groups.sizes
         spread, other_spread = cells.own * (1.0 - cells.own), cells.other * (1.0 - cells.other)
@@ -129,10 +131,11 @@ class Pooled(Family):
         return of_groups(asked.scored.law, sizes, inside, noise(sizes / m + pairs, pairs, sizes))
 
     def group_collisions(self: PoolEncoder, asked: Grouped, held: bool = True) -> FloatArray:
-        """Any two items may share a cell: an outside item errs by its count, two items of the group by both counts.
+        """A shared cell adds an outside item's count to the error, or both counts if both items are in the group.
 
-        Mean square `clash (g (S - Q) + (g-2) Q + F^2)`: S sums the squared counts of all items, Q those of the group, F
-        is its count. Two pairs without a common item need four-wise independence; here the error is 4 % at most.
+        The mean square error is `clash (g (S - Q) + (g-2) Q + F^2)`. S is the sum of the squared counts of all items, Q
+        the sum of the squared counts of the group's items, and F the count of the group. The terms for two pairs
+        without a common item need four-wise independence, which the functions lack; so the formula errs by 4 % at most.
         """
         scored, sizes = asked.scored, asked.groups.sizes
         n, clash = scored.tally.reports, float(scored.law.clash)
@@ -145,7 +148,7 @@ class Pooled(Family):
         return clash * np.maximum(sizes * (max(total, n) - mine) + (sizes - 2.0) * mine + squared, 0.0)
 
     def group_lean(self: PoolEncoder, asked: Grouped) -> FloatArray:
-        """For g independent random cells of each row it is g times that of one cell, which the tally shows."""
+        """For g independent random cells of a row, g times the moment of one cell, which the tally shows."""
         matrix, cubes = self.cell_scores(asked.scored.tally.counts), 0.0
         step = max(1, _CHUNK_HASHES // self.pool_cells)
         for start in range(0, len(matrix), step):
@@ -158,7 +161,7 @@ def sum_of_squares(encoder: PoolEncoder, tally: Tally, responder: Responder) -> 
     """Estimate the sum over all items of their squared counts from a pool's tally alone, without a dictionary.
 
     On average over rows and functions, the squared counts of cells, N_jc^2, add up to
-    `n(1 - 1/k) + S/k + (n^2 - S)/(mk)`; solve this for S. Derived here; the tests simulate it.
+    `n(1 - 1/k) + S/k + (n^2 - S)/(mk)`, which is solved for S. The formula is derived here; the tests simulate it.
     """
     k, m, n = encoder.rows, encoder.pool_cells, tally.reports
     squares = encoder.cell_squares(tally.counts, n, responder)
@@ -249,8 +252,8 @@ class Pool(Pooled):
         """In row j with n_j reports, `sum_c (M_jc - q n_j)^2` has mean `n_j v + (p-q)^2 sum_c N_jc^2`.
 
         `v` is the variance of one report, summed over the cells. If reports support a varying number of cells, n_j is
-        unknown. It is estimated as the row's sum divided by the mean size S, which lowers v by
-        `(2q/S - m q^2/S^2) size_variance`. Derived here; the tests simulate it.
+        unknown; it is estimated as the row's sum divided by the mean size S, which lowers v by
+        `(2q/S - m q^2/S^2) size_variance`. The formula is derived here; the tests simulate it.
         """
         p, q, m, varying = responder.p, responder.q, self.cells, responder.size_variance
         size = p + (m - 1) * q
@@ -270,7 +273,7 @@ class Pool(Pooled):
 def coefficients(rows: int, seed: str) -> UInt64Array:
     """Return uint64[3, rows] below 2**61-1: the coefficients c0, c1, c2 of every function, expanded by ChaCha20.
 
-    Each word is reduced modulo the prime; the bias of this step is below 2**-58.
+    Each word is reduced modulo the prime; the bias of this reduction is below 2**-58.
     """
     stream = randombytes_buf_deterministic(24 * rows, bytes.fromhex(seed))
     table = field61.reduce(np.frombuffer(stream, dtype="<u8").astype(np.uint64)).reshape(3, rows)

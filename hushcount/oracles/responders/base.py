@@ -65,10 +65,10 @@ class Responder(Protocol):
         """Add every cell that each report supports to `tally`, int64[rows, width], in the report's row (None: 0)."""
 
     def count_cost(self, reports: int) -> CountCost:
-        """Return the cost of `count_cells` for so many reports."""
+        """Return the cost of `count_cells` for this number of reports."""
 
     def group_spreads(self, groups: Groups, held: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (inside, outside), float64[g] each: the variance of the number of a group's cells in one report.
+        """Return (inside, outside), float64[g] each: the variance of the number of a group's cells that are supported.
 
         Args:
             groups: of cells; `inside` if the client's own cell is in the group, `outside` if it is not.
@@ -82,8 +82,8 @@ class Responder(Protocol):
     def base_law(self, scattered: bool) -> BaseLaw:
         """Return the base law: the part of the law of reports that hides a report among others.
 
-        Every report has probability `base * (e if it supports the client's own cell, else 1)`; the law is that of base.
-        `scattered` is `Encoder.scatters` of the encoder.
+        Every report has probability `base * (e if it supports the client's own cell, else 1)`; the base law is that of
+        base. `scattered` is `Encoder.scatters` of the encoder.
         """
 
 
@@ -92,8 +92,8 @@ class BaseLaw:
     """The cells that a report from the base law of an extremal responder supports: `privacy.blanket.BlanketLaw`.
 
     Attributes:
-        single: the probability that it supports a fixed cell.
-        apart: a lower bound of the probability that it supports both of two fixed different cells.
+        single: the probability that the report supports a fixed cell.
+        apart: a lower bound of the probability that the report supports both of two fixed different cells.
         excess: an addition to delta, if the responder is extremal only up to rounding.
     """
 
@@ -142,7 +142,7 @@ class Sized:
 
     @property
     def q(self) -> float:
-        """`(s-p)/(m-1)`, [J] eq. (3): the mean over the other cells; if all are treated alike, each cell has this q."""
+        """`(s-p)/(m-1)`, [J] eq. (3): the mean over the other cells, and the q of each if all are treated alike."""
         return (self.size - self.p) / (self.width - 1)
 
     @property
@@ -150,7 +150,7 @@ class Sized:
         return epsilon_spent(self.keep, self.width, self.size)
 
     def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
-        """The law if s reports support a cell and `m-s` do not, and reports of each kind are equally likely."""
+        """The law if s reports support a cell and `m-s` do not, and the reports of each kind are equally likely."""
         held = math.log(self.keep / WORD_VALUES / self.size)
         absent = math.log((WORD_VALUES - self.keep) / WORD_VALUES / (self.width - self.size))
         return np.where(self.supports(reports, cells), held, absent)
@@ -166,7 +166,7 @@ class Sized:
         return CountCost(cells, cells * CELL_NS)
 
     def group_spreads(self, groups: Groups, held: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Exact if all sets of s cells with the own cell are equally likely, and so are all sets without it."""
+        """Exact if all sets of s cells with the client's cell are equally likely, and all sets without it too."""
         ways = (Supported(self.p, True, self.size - 1.0), Supported(1.0 - self.p, False, float(self.size)))
         return spreads(groups.sizes, ways, self.width - 1.0)
 

@@ -19,7 +19,7 @@ class Interval(Sized):
 
     Privacy: `ln(p (m-s) / ((1-p) s))` for one report, replace-one.
     Reference: docs/mathematics.md section 4. Neighbouring cells are reported together, so the encoder must scatter the
-    items. The affine encoder does; only with it is `q` the same for every pair of items.
+    items. The affine encoder scatters the items; only with the affine encoder is `q` the same for every pair of items.
     """
 
     @property

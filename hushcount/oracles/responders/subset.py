@@ -16,7 +16,7 @@ from hushcount.randomness import WORD_VALUES, Words, below, uniform
 from hushcount.wire.fields import MOST_BYTES, Field, SubsetOf
 
 LARGEST_SIZE = 1 << 16
-"""Most cells of a report: a client takes a second to draw them."""
+"""Most cells of a report: a client takes about a second to draw so many cells."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Subset(Sized):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # The shorter of a list and a bitmap; a rank is shorter than both.
+        # The size as a list or as a bitmap, whichever is shorter; as a rank a report is even shorter.
         octets = min(self.size * (self.width - 1).bit_length(), self.width) / 8
         if octets > MOST_BYTES or self.size > LARGEST_SIZE:
             raise ValueError(
@@ -67,11 +67,11 @@ _CHUNK_MEMBERS = 1 << 16
 
 
 def draw_subsets(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array, words: Words) -> None:
-    """Draw for each client a uniform subset of the cells other than its own; on request swap one member for its own.
+    """Draw for each client a uniform subset of the cells other than its own; optionally replace one member by it.
 
     Step j of Floyd's method draws t from the first width-size+j other cells; if the subset already has t, it takes the
     last of these cells, which no earlier step could draw. A draw is the high half of a 32-bit word times the bound. If
-    the low half would favour some cells (Lemire 2019), the whole subset is drawn anew. So the law is exact.
+    the low half would favour some cells (Lemire 2019), the whole subset is drawn anew. So subsets are exactly uniform.
 
     Args:
         out: unsigned[n, size], filled: each row strictly ascending.
@@ -93,7 +93,7 @@ def draw_subsets(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array,
 
 
 def _draw(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array, words: Words) -> npt.NDArray[np.bool_]:
-    """Draw every subset once; return bool[n]: which must be drawn anew."""
+    """Draw every subset once; return bool[n]: the subsets that must be drawn anew."""
     drawn = words.words((out.size + 1) // 2).view("<u4")[: out.size].reshape(out.shape)
     if len(out) >= _FEW and find_spec("numba") is not None:
         # A client draws one subset and has no numba; simulators and `hushcount job encode` draw many.

@@ -30,7 +30,7 @@ class Unary:
         keep: threshold out of 2**64 of p.
         flip: threshold out of 2**64 of q, below `keep`.
 
-    Privacy: `ln(p (1-q) / (q (1-p)))` for one report, replace-one: two items differ in two bits.
+    Privacy: `ln(p (1-q) / (q (1-p)))` for one report, replace-one, because two items differ in two bits.
     Reference: Wang et al. 2017; docs/mathematics.md section 3. The number of supported cells varies.
     """
 
@@ -134,8 +134,8 @@ class Unary:
     def base_law(self, scattered: bool) -> BaseLaw:
         """Return the law of bits that are all set with probability q; base is `(1-p)/(1-q)` times this law.
 
-        The bits of the two items alone give no bound of delta: if all other clients hold a third item, its bit tells
-        reports apart.
+        The bits of the two items alone give no bound of delta: if all other clients hold a third item, the bit of the
+        third item distinguishes their reports from the report of the one client.
         """
         single = Fraction(self.flip, WORD_VALUES)
         return BaseLaw(single, single**2)

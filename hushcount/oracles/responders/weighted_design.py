@@ -25,23 +25,24 @@ _CHUNK_CELLS = 1 << 22
 
 @dataclass(frozen=True)
 class WeightedDesign(Sized):
-    """With probability `keep / 2**64` a row of the design that has the true cell, else a row that does not.
+    """With probability `keep / 2**64` a row of the design with the true cell, else a row without the true cell.
 
     Rows are drawn by weight: a row of weight w has probability `p w / R_x` if it has cell x, else
-    `(1-p) w / (T - R_x)`. T is the weight of all rows, R_x that of the rows with cell x. Weights are integers, so the
-    draws are exact.
+    `(1-p) w / (T - R_x)`. T is the weight of all rows, R_x the weight of the rows with cell x. Weights are integers, so
+    the draws are exact.
 
     Args:
         digest: of a design that `designs.load_design` knows; width and size must be those of the design.
 
     Privacy: the logarithm of the greatest ratio of these probabilities over all rows and cells, replace-one. The ratio
-    is `odds p / (1-p)` unless the design is badly balanced; with `odds = (m-s)/s` it is that of subset selection.
+    is `odds p / (1-p)` unless the design is badly balanced; with `odds = (m-s)/s` it equals the ratio of subset
+    selection.
 
     Precision: `q` is the same for every pair of cells if the design is exactly balanced. An imbalance of i (at most
     1e-9; about 1e-13 after a search) changes the probability that a report supports another cell by at most `5 i p`,
     and a count of n reports by at most `5 i n p / (p-q)`.
 
-    Reference: [P26] sections 2.4, the law, and 5.3; the communication cost is that of Theorem 4.1.
+    Reference: [P26] sections 2.4, the law, and 5.3; Theorem 4.1 gives the communication cost.
     """
 
     digest: str
@@ -64,7 +65,7 @@ class WeightedDesign(Sized):
     @property
     def epsilon(self) -> float:
         worst = _worst_ratio(self._design, Fraction(self.keep, WORD_VALUES - self.keep))
-        # The threshold of half of all words has odds 1, so the result is the logarithm of the ratio alone.
+        # The threshold of half of all words has odds 1, so `epsilon_spent` returns the logarithm of the ratio alone.
         return epsilon_spent(WORD_VALUES // 2, worst.numerator + worst.denominator, worst.denominator)
 
     def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
@@ -102,8 +103,8 @@ class WeightedDesign(Sized):
     def group_spreads(self, groups: Groups, held: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The variance is exact for every cell of a client; the result is its mean over clients.
 
-        A row has T cells of a group; `log_prob` gives the row's probability for a client's cell. Not all sets of three
-        cells are in equally many rows, so the variance depends on the group and on the client's cell.
+        A row has T cells of a group; `log_prob` gives the row's probability for a client's cell. Some sets of three
+        cells are in more rows than others, so the variance depends on the group and on the client's cell.
         """
         p, sizes = self.p, groups.sizes
         weights = np.array(self._design.cell_weights, dtype=np.float64)
@@ -124,8 +125,8 @@ class WeightedDesign(Sized):
     def base_law(self, scattered: bool) -> BaseLaw:
         """An imbalance i of the design may add to delta: at most `32 i (1 + e) m / (m - s)`.
 
-        `E[(sum W)_+] / n` differs by at most the mean of |W - W'|, where W' is that of a perfectly balanced design. The
-        mean is at most 16 i E from the probabilities of W plus 8 i (1 + E) from its values, both over 1 - s/m.
+        `E[(sum W)_+] / n` differs by at most the mean of |W - W'|, where W' is the W of a perfectly balanced design.
+        The mean is at most 16 i E from the probabilities of W plus 8 i (1 + E) from its values, both over 1 - s/m.
         """
         excess = 32.0 * self._design.imbalance * (1.0 + math.exp(self.epsilon)) * self.width
         return replace(super().base_law(scattered), excess=excess / (self.width - self.size))
@@ -153,7 +154,7 @@ _loaded = lru_cache(maxsize=4)(load_design)
 def _draws(name: str) -> list[list[tuple[IntArray, UInt64Array]]]:
     """Return the rows with a cell and the rows without it, both with the running sums of their weights.
 
-    The first pair is for cell 0, which stands for all moving cells. One pair follows for each staying cell.
+    The first pair is for cell 0, which represents all moving cells. Then one pair follows for each staying cell.
     """
     design = _loaded(name)
     turns, members = design.turns, design.members
@@ -203,7 +204,7 @@ def _squares(name: str, member: npt.NDArray[np.bool_]) -> tuple[FloatArray, floa
 
 
 def _mean(values: FloatArray, weights: FloatArray) -> float:
-    """Return the weighted mean of values, between the least and the largest; without any weight the plain mean."""
+    """Return the weighted mean of values, between the least and the largest; if all weights are 0, the plain mean."""
     if not len(values):
         return 0.0
     total = float(weights.sum())
