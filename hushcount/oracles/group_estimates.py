@@ -55,7 +55,7 @@ class SupportSums(Estimate):
     If nobody holds an item of the group, K is treated as `h Bin(M, c)` with the mean and variance of K. h is 1 unless
     Var(K) exceeds E(K); then h is Var(K)/E(K), and Bin(M, c) is nearly a Poisson law. The law is exact, with h = 1, for
     one item, for groups in randomised response, where T is 0 or 1, and in unary reports, because bits are independent.
-    In subset reports T is a sum of independent bits: the binomial law fits it closely if a subset has fewer than half of
+    In subset reports T is a sum of independent bits: the binomial law fits T closely if a subset has fewer than half of
     all cells, as planned subsets do. P-values are tails of `h Bin(M, c)`. Limits come from two laws of this form, one
     for the clients that hold an item of the group, and one for all other clients (`SupportCounts`).
 

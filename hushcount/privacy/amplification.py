@@ -1,4 +1,4 @@
-"""Amplification by shuffling: the epsilon of n shuffled reports, and the local epsilon that reaches a wanted one."""
+"""Amplification by shuffling: the epsilon of n shuffled reports, and the local epsilon for a wanted shuffled one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Bound = Literal["general", "blanket"]
 LEAST_GAIN = 0.01
 """A gain by shuffling below 1 % of the local epsilon is not claimed."""
 LEAST_DELTA = 1e-200
-"""At a smaller delta only the closed form's gain is claimed, because floats end at 1e-308."""
+"""At a smaller delta only the closed form's gain is claimed, because the smallest normal float is 2e-308."""
 _CUT = 1e-8
 _PRECISION = 1e-6
 _LOCAL_PRECISION = math.log1p(1e-4)
@@ -34,8 +34,8 @@ class Amplified:
     Attributes:
         local: the local epsilon.
         general: the shuffled epsilon that holds for any mechanism with this local epsilon.
-        blanket: the shuffled epsilon of this mechanism itself; None if it is not known.
-        law: the blanket law of this mechanism; None if it is not known.
+        blanket: the shuffled epsilon of this mechanism itself; None if this epsilon is not known.
+        law: the blanket law of this mechanism; None if this law is not known.
 
     Privacy: against whoever sees only the shuffled reports, if n different honest clients sent them. All other clients
     may hold any values.
@@ -50,20 +50,20 @@ class Amplified:
 
     @property
     def bound(self) -> Bound | None:
-        """The name of the smaller epsilon; None if neither is at least 1 % below the local epsilon."""
+        """The name of the smaller shuffled epsilon; None if it is not at least 1 % below the local epsilon."""
         if min(self.general, self.local if self.blanket is None else self.blanket) > (1.0 - LEAST_GAIN) * self.local:
             return None
         return "general" if self.blanket is None or self.general <= self.blanket else "blanket"
 
     @property
     def epsilon(self) -> float:
-        """The smaller epsilon, or the local one if shuffling gains nothing."""
+        """The smaller shuffled epsilon, or the local epsilon if shuffling gains nothing."""
         if self.bound is None:
             return self.local
         return self.general if self.blanket is None else min(self.general, self.blanket)
 
     def points(self, group: int = 1) -> tuple[Point, ...]:
-        """Return guarantees for `group` reports of one client, near the best one for odds at the chance delta."""
+        """Return guarantees for `group` reports of one client, near the best one for odds at a chance of delta."""
         law = self.law if self.bound == "blanket" else None
         return _points(law or general_law(self.local), self.reports, self.delta, group)
 
@@ -88,10 +88,12 @@ def amplify_any(epsilon: float, reports: int, delta: float) -> Amplified:
 def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     """Return an epsilon such that n shuffled reports are (epsilon, delta)-private; at most the local one.
 
-    It is exact to 1e-6 of itself: the upper end of a bracket, where the divergence was checked to be at most delta. The
-    cache serves a job with a ledger, which asks before it reads reports and again after it has counted them.
+    The epsilon is at most 1e-6 of itself too large: it is the upper end of a bracket, where the divergence was checked
+    to be at most delta. The cache serves a job with a ledger, which asks before it reads reports and again after it has
+    counted them.
 
-    The law is `general_law(epsilon)` for any mechanism, or the mechanism's own. At most 10**10 reports are counted.
+    The law is `general_law(epsilon)` for any mechanism, or the mechanism's own. More than 10**10 reports count as
+    10**10 reports.
 
     Reference: docs/mathematics.md section 7.
     """
@@ -130,7 +132,7 @@ def _points(law: BlanketLaw, reports: int, delta: float, group: int) -> tuple[Po
     return points_about(of_group(found.delta, group), delta, start, group * law.epsilon)
 
 
-# The arrays of a law take some ten megabytes. The cache has room for the two laws of one mechanism.
+# The arrays of a law take some ten megabytes. The cache holds the two laws of one mechanism.
 _divergence = lru_cache(maxsize=2)(divergence)
 
 
@@ -147,7 +149,7 @@ def largest_local_epsilon(
     result is a little above `near`.
 
     Raises:
-        ValueError: even a local epsilon of 0.0001 is too much, or an argument is out of range.
+        ValueError: even a local epsilon of 0.0001 is too large, or an argument is out of range.
     """
     if not (math.isfinite(wanted) and wanted > 0.0):
         raise ValueError(f"shuffled_epsilon is {wanted}, must be above 0 and finite")
@@ -166,7 +168,7 @@ def largest_local_epsilon(
             f"shuffled_epsilon is {wanted:g}, out of reach of {reports} reports at delta {delta:g} even at the least "
             "local epsilon: raise shuffled_epsilon or delta, or plan for more reports"
         )
-    # `near` may be `wanted` itself, if the general bound gains nothing. This mechanism may still gain.
+    # `near` may be `wanted` itself, if the general bound gains nothing. The own bound of this mechanism may still gain.
     high, step = min(max(near, low * _FIRST_STEP), LARGEST_EPSILON), _FIRST_STEP
     while high > low and (over := room(high)) > 0.0:
         low, left = high, over
@@ -181,7 +183,8 @@ def closed_form_epsilon(epsilon: float, reports: int, delta: float) -> float | N
     """Return the shuffled epsilon of one report by a closed formula, or None if its theorem does not apply.
 
     `ln(1 + (e-1)(4 sqrt(2 ln(4/delta)) / sqrt((e+1) n) + 4/n))`, valid for `epsilon <= ln(n / (8 ln(2/delta)) - 1)`.
-    For comparison, and for deltas below 1e-200. The bound of `shuffled_epsilon` is about four times tighter.
+    The formula is for comparison, and for deltas below 1e-200. The bound of `shuffled_epsilon` is about four times
+    tighter.
 
     Reference: [J] Theorem 1, eq. (1) and (2), after Feldman, McMillan, Talwar 2023.
     """

@@ -21,10 +21,10 @@ class BlanketLaw:
     Args:
         epsilon: above 0, at most 40; no less than the true local loss.
         single: the probability that a report of the base law supports a fixed item, in (0, 1).
-        pair: the probability that it supports both of two fixed items, for the worst two. A smaller pair is worse:
-            moving mass from "both" and "neither" to one of the two items widens the law of W (`divergence.Divergence`)
-            in the convex order.
-        excess: what is added to delta, for a mechanism that is extremal only up to rounding.
+        pair: the probability that a report of the base law supports both of two fixed items, for the worst two items. A
+            smaller pair is worse: moving mass from "both" and "neither" to one of the two items widens the law of W
+            (`divergence.Divergence`) in the convex order.
+        excess: an addition to delta, for a mechanism that is extremal only up to rounding.
 
     Reference: Balle, Bell, Gascon, Nissim 2019, section 5; docs/mathematics.md section 7.
     """
@@ -73,10 +73,10 @@ def general_law(epsilon: float) -> BlanketLaw:
     """Return the law of binary randomised response; its divergence bounds that of every local randomiser.
 
     Every randomiser is a function of an extremal one, because the vectors with entries 1 and e span the cone
-    `v_x <= e v_y`. The law of W is linear in (one, both, neither), and `(e+1) one + e both + neither = 1`. So it is a
-    mixture of three laws: one = 1/(e+1), both = 1/e, and neither = 1. In the third law W is constant. In the second W
-    takes two values, and W of the first takes no value between these. All three have the mean 1 - E. So the first is
-    the widest in the convex order, and its sums are too.
+    `v_x <= e v_y`. The law of W is linear in (one, both, neither), and `(e+1) one + e both + neither = 1`. So the law
+    of W is a mixture of three laws: one = 1/(e+1), both = 1/e, and neither = 1. In the third law W is constant. In the
+    second law W takes two values, and in the first law W takes no value between these two. All three laws have the mean
+    1 - E. So the first law is the widest in the convex order, and sums of its W are the widest sums.
 
     Reference: the bound is that of Feldman, McMillan, Talwar 2023; this proof is ours.
     """
@@ -86,8 +86,9 @@ def general_law(epsilon: float) -> BlanketLaw:
 def blanket_law(mechanism: Mechanism) -> BlanketLaw:
     """Return the law of a mechanism for the two items that it hides worst.
 
-    Privacy: epsilon is the stated one, computed from the rounded probabilities. A pool's rows are public, so the worst
-    two items share no cell in any row: sharing a cell makes a report support both or neither more often.
+    Privacy: epsilon is the mechanism's stated epsilon, computed from the rounded probabilities. A pool's rows are
+    public, so the worst two items share no cell in any row: sharing a cell makes a report support both or neither more
+    often.
     """
     base, clash = mechanism.responder.base_law(mechanism.encoder.scatters), mechanism.encoder.least_collision
     single = float(base.single)

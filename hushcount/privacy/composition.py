@@ -28,7 +28,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Composed:
-    """The guarantee of several releases together; epsilon is infinite if no finite one is proved at this delta.
+    """The guarantee of several releases together; epsilon is infinite if no finite epsilon is proved at delta.
 
     The bound is "basic", by sums; or "joint", by the privacy loss distributions of all releases (`privacy.joint`).
     """
@@ -41,9 +41,9 @@ class Composed:
 def compose(losses: Iterable[Loss], delta: float | None = None) -> Composed:
     """Return the guarantee of all releases together by sums, for one client that is in each of them.
 
-    `delta`, in [0, 1), is the delta at which epsilon is stated; epsilon is infinite if the deltas add up to more. None
-    stands for the sum of the deltas. If losses may depend on results of earlier releases, only sums hold, and only if
-    they stay within limits that were fixed beforehand (Rogers, Roth, Ullman, Vadhan 2016).
+    `delta`, in [0, 1), is the delta at which epsilon is stated; epsilon is infinite if the deltas add up to more. A
+    delta of None stands for the sum of the deltas. If losses may depend on results of earlier releases, only the sums
+    are proved, and only if the sums stay within limits that were fixed beforehand (Rogers, Roth, Ullman, Vadhan 2016).
     """
     if delta is not None and not 0.0 <= delta < 1.0:
         raise ValueError(f"delta is {delta}, must be in [0, 1)")
@@ -56,7 +56,7 @@ def compose(losses: Iterable[Loss], delta: float | None = None) -> Composed:
 def basic(losses: Iterable[Loss]) -> Composed:
     """Return the sums of the epsilons and of the deltas.
 
-    Floats are added as the decimal numbers that they print as, so that three times 0.1 is 0.3 and not above it.
+    Each float is added as the decimal number that it prints as, so that three times 0.1 is 0.3 and not more than 0.3.
 
     Reference: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, Theorem 1.
     """
@@ -65,7 +65,7 @@ def basic(losses: Iterable[Loss]) -> Composed:
 
 
 def room_for(losses: Iterable[Loss], limit: Loss) -> Loss:
-    """Return the largest loss that can be added to others within a limit, by sums, rounded down; 0 if none can."""
+    """Return the largest loss that can be added to other losses within a limit, by sums, rounded down, or 0."""
     epsilon, delta = _sums(losses)
     if float(epsilon) > limit.epsilon or float(delta) > limit.delta:
         return Loss(0.0, 0.0)
@@ -73,7 +73,7 @@ def room_for(losses: Iterable[Loss], limit: Loss) -> Loss:
 
 
 def grown(before: Iterable[Loss], after: Iterable[Loss]) -> Loss:
-    """Return by how much the sums grew, rounded down; 0 for a sum that did not grow."""
+    """Return the growth of both sums, of epsilons and of deltas, rounded down; 0 for a sum that did not grow."""
     old, new = _sums(before), basic(after)
     return Loss(_less(new.epsilon, old[0]), _less(new.delta, old[1]))
 

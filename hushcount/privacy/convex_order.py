@@ -1,10 +1,12 @@
 """Binomial laws cut to the window that matters, and laws on few points that bound the mean of a convex function.
 
-Binomial probabilities are products of the ratios of neighbours, divided by the sum of all in the window. Their relative
-error is below `3 * 2**-53` for each step from the mode; apart from it none is below the true one. Cut mass is bounded.
+Binomial probabilities are products of the ratios of neighbours, divided by the sum of all products in the window. The
+relative error of a probability is below `3 * 2**-53` for each step from the mode; apart from this error no probability
+is below the true one. Cut mass is bounded.
 
-A law is wider than another law of the same mean if no convex function has a smaller mean under it. A law becomes wider
-if mass moves from a point to two neighbours so that the mean is kept, or if an independent term of mean 0 is added.
+A law is wider than another law of the same mean if no convex function has a smaller mean under the wider law. A law
+becomes wider if mass moves from a point to two neighbours so that the mean is kept, or if an independent term of mean 0
+is added.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from hushcount.arrays import FloatArray
 def reach(variance: float, step: float, tail: float) -> float:
     """Return t such that a sum of independent terms exceeds its mean by t or more with probability at most `tail`.
 
-    `variance` is that of the sum; one term exceeds its mean by `step` at most.
+    `variance` is the variance of the sum; each term exceeds its mean by `step` at most.
 
     Reference: Bernstein's inequality, `exp(-t^2 / (2 (variance + step t / 3)))`, solved for t.
     """
@@ -73,9 +75,9 @@ class FairTails:
 
 
 def fair_tails(count: int, tail: float) -> FairTails:
-    """Return the upper half of `Bin(count, 1/2)` up to a point beyond which at most `tail` is left.
+    """Return the upper half of `Bin(count, 1/2)` up to a point beyond which the probability is at most `tail`.
 
-    The moment telescopes: `(2x - m) C(m, x) = m (C(m-1, x-1) - C(m-1, x))`.
+    The sum in the moment telescopes, because `(2x - m) C(m, x) = m (C(m-1, x-1) - C(m-1, x))`.
     """
     first = count // 2 + 1
     last = min(count + 1, first + math.ceil(math.sqrt(-math.log(tail) * count / 2.0)) + 1)
@@ -98,9 +100,9 @@ _EXACT = 32
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """A law on float64[k] points: no convex, falling function has a smaller mean under it than under the true law.
+    """A law on float64[k] points; convex, falling functions have no smaller mean under it than under the true law.
 
-    Its weights add up to 1, or to a little more where a bound of the cut mass was added.
+    The weights of the points add up to 1, or to a little more where a bound of the cut mass was added.
     """
 
     points: FloatArray
@@ -111,8 +113,8 @@ class Spread:
 class Others:
     """What a report that supports both items or neither adds to U, see `divergence.Divergence`.
 
-    It adds `value`, which is e, if it supports both; 1 if it supports neither; 0 if it is not drawn from the base law
-    (`nothing`). The other fields are the probabilities of these cases, up to a common factor.
+    A report adds `value`, which is e, if it supports both items; 1 if it supports neither item; 0 if it is not drawn
+    from the base law (`nothing`). The other fields are the probabilities of these cases, up to a common factor.
     """
 
     value: float
@@ -128,8 +130,8 @@ class Others:
         """Return the law of the sum of `count` independent reports, points at least 0.
 
         If B reports support both, the number of reports that support neither is binomial among count - B. Minus its
-        mean, it is no wider than a number among all `count`, independent of B. Up to 32 reports the law is exact, but
-        in either number a tail of at most `cut` is moved to where it is worst.
+        mean, this number is no wider than such a number among all `count` reports, independent of B. Up to 32 reports
+        the law is exact, except that a tail of at most `cut` of either number is moved to the worst place.
         """
         rest = self.neither + self.nothing
         both = _number(count, self.both, rest, cut)
@@ -137,10 +139,10 @@ class Others:
             law = self._joint(count, both, cut)
         else:
             other = _number(count, self.neither, self.nothing, cut)
-            # Each report of both lowers the mean number of reports of neither by `neither / rest`.
+            # Each report that supports both lowers the mean number of reports that support neither by `neither / rest`.
             points = np.add.outer((self.value - self.neither / rest) * both.points, other.points).reshape(-1)
             law = _on_grid(Spread(points, np.multiply.outer(both.weights, other.weights).reshape(-1)))
-        # The mass below the window of either number counts at a sum of 0.
+        # The mass below the windows of both numbers is counted at a sum of 0.
         return Spread(np.append(law.points, 0.0), np.append(law.weights, 2.0 * cut))
 
     def _joint(self, count: int, both: Spread, cut: float) -> Spread:

@@ -14,7 +14,7 @@ from hushcount.privacy.blanket import BlanketLaw
 from hushcount.privacy.convex_order import FairTails, Others, Spread, binomial_window, fair_tails, reach
 
 LARGEST_REPORTS = 10**10
-"""More reports hide one report no worse; they count as this many."""
+"""More reports hide one report no worse, so a larger number of reports counts as this number."""
 _BLOCK = 1e-4
 _LEVEL = 1e-2
 _UNIT = 2.0**-53
@@ -37,8 +37,8 @@ class Divergence:
         sum W = (e-1)(E+1)/2 D - (E-1) G,   G = (e+1)/2 M + U,
 
     Given M, D is a sum of M fair signs, so delta is a sum over (M, U) of binomial tails. For large n, neighbouring M
-    share a block and U is put on a grid. Both make the law wider in the convex order, so delta can only grow. Cut mass
-    and rounding errors are added to delta. No field depends on epsilon.
+    share a block and U is put on a grid. Blocks and grid make the law wider in the convex order, so delta can only
+    grow. The mass that is cut and the rounding errors are added to delta. No field depends on epsilon.
 
     Attributes:
         cut: a bound of `Pr[M outside its window]`, also given that the first report supports exactly one item.
@@ -86,7 +86,9 @@ class Divergence:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """A block of neighbouring M. D uses the largest, `coins`; G uses the one or two ends, weighted to keep M's mean.
+    """A block of neighbouring M.
+
+    D uses the largest M of the block, `coins`. G uses the one or two ends of the block, weighted to keep the mean of M.
 
     U is the sum over `rest` reports; `rest` is at least n - M.
     """
@@ -100,7 +102,7 @@ class _Block:
 def divergence(law: BlanketLaw, reports: int, cut: float) -> Divergence:
     """Return the divergence of n shuffled reports of one campaign; the other clients may hold any values.
 
-    Cut mass adds about `cut`, in (0, 1), to delta. The time grows with the logarithm of 1/cut.
+    The mass that is cut adds about `cut`, in (0, 1), to delta. The time grows with the logarithm of 1/cut.
     """
     if reports < 1:
         raise ValueError(f"reports is {reports}, must be at least 1")
@@ -146,7 +148,7 @@ def _blocks(law: BlanketLaw, reports: int, cut: float) -> Iterator[_Block]:
 
 
 def _terms(others: Others, reports: int, block: _Block, spread: Spread) -> tuple[FloatArray, FloatArray]:
-    """Return the probabilities of the terms of a block, and their G."""
+    """Return the probabilities of the terms of a block, and the G of each term."""
     # U minus its mean is no wider than the sum over `rest` reports minus its mean. Every figure is moved by more than
     # its rounding error toward a lower G, and so toward a larger delta.
     surplus = others.mean * (block.rest - (reports - block.ends))

@@ -23,7 +23,7 @@ class Guarantee:
     Attributes:
         relation: which data sets are neighbours.
         unit: who or what is protected, in words.
-        against: who learns no more, and under which assumption.
+        against: who learns no more than this, and under which assumption.
     """
 
     epsilon: float

@@ -3,12 +3,13 @@
 The curve of a release is a delta for every epsilon at least 0, the same for both orders of two neighbours. A curve
 fixes a pair of laws that are at least as easy to tell apart as the release on any neighbours (`loss_sums`). The
 product of the pairs dominates all releases together, even if an adversary who saw the earlier results chooses the
-values and the other clients. It holds if
+values and the other clients. The product dominates if
 
 - each release is drawn afresh: no client repeats an answer;
 - the curves and their number do not depend on results: parameters and numbers of reports are fixed.
 
-The losses of independent pairs add up: the Fourier transform of the law of their sum is the product of theirs.
+The losses of independent pairs add up: the Fourier transform of the law of the sum is the product of the transforms of
+their laws.
 
 Reference: Zhu, Dong, Wang 2022, Theorem 10; docs/mathematics.md section 7; docs/adr/0039-joint-composition.md.
 """
@@ -49,8 +50,9 @@ class Window:
     """The mixed reports of one window; one client sent `of_client` of them.
 
     Args:
-        law: of their mechanism, as `amplification.amplify` uses it.
-        reports: honest reports, each of another client except for those of the one client; fewer hide no better.
+        law: of the mechanism that made the reports, as `amplification.amplify` uses it.
+        reports: the number of honest reports, each from another client except for the reports of the one client. Fewer
+            reports hide no better.
         of_client: how many reports the client sent, drawn independently, at least 1.
     """
 
@@ -70,7 +72,7 @@ class Window:
 
 
 Part: TypeAlias = Window | Loss
-"""A release: mixed reports, or a release known by one pair (epsilon, delta) only, with any curve through it."""
+"""A release: mixed reports, or a release with one known pair (epsilon, delta) and any curve through that pair."""
 
 
 def part_of(gained: Amplified, of_client: int = 1) -> Part:
@@ -82,11 +84,12 @@ def part_of(gained: Amplified, of_client: int = 1) -> Part:
 
 
 def joint_epsilon(parts: Iterable[Part], delta: float) -> float:
-    """Return an epsilon such that all releases together are (epsilon, delta)-private for one client; or infinity.
+    """Return an epsilon, or infinity, such that all releases together are (epsilon, delta)-private for one client.
 
-    The conditions are those of the module. The epsilon is not below the true one. Curves are rounded up to a grid. Mass
-    beyond the grid is added to delta; it is at most a thousandth of delta if the curves fall that far. The transforms
-    are long enough that nothing wraps around, and their rounding error is added, see `loss_sums.Total`.
+    The docstring of the module states the conditions. The epsilon is not below the true one, because curves are rounded
+    up to a grid, and mass beyond the grid is added to delta. This mass is at most a thousandth of delta if the curves
+    fall that far. The transforms are long enough that nothing wraps around, and their rounding error is added, see
+    `loss_sums.Total`.
 
     Raises:
         ValueError: delta is not in [1e-30, 1), or there are more than 100,000 releases.
@@ -112,7 +115,7 @@ def smaller(other: Composed, parts: Iterable[Part]) -> Composed:
 def _joint_epsilon(counted: frozenset[tuple[Part, int]], delta: float) -> float:
     if not counted:
         return 0.0
-    # Sorted, so that sums do not depend on the order of the releases.
+    # The releases are sorted, so that sums do not depend on their order.
     ordered = sorted(counted, key=repr)
     tail = _TAIL * delta / sum(times for _, times in ordered)
     curves = {part: _curve(part, tail) for part, _ in ordered}
@@ -130,10 +133,11 @@ def _joint_epsilon(counted: frozenset[tuple[Part, int]], delta: float) -> float:
 
 
 def _curve(part: Part, tail: float) -> tuple[Curve, float]:
-    """Return the curve of a release, and an epsilon at which delta is at most `tail`, or near its least value."""
+    """Return the curve of a release, and an epsilon at which delta is at most `tail`, or near the least delta."""
     if isinstance(part, Loss):
         return _of_loss(part), part.epsilon
-    # The tail is rounded down to a power of 1000, so the cached curve of a window still serves when others are added.
+    # The tail is rounded down to a power of 1000, so a window's cached curve is used again when other releases are
+    # added.
     places, deltas = _sampled(part, 1000.0 ** math.floor(math.log(tail, 1000.0)))
     end = float(places[-1])
 

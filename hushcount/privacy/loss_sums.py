@@ -22,7 +22,7 @@ _ROUNDS = 32
 _TILT_ROUNDS = 20
 _LARGEST_EXPONENT = 300.0
 _LARGEST_TILT = 2.5
-"""The search for a tilt ends at this times 1 + ln(1/delta) over the longest loss; a normal law's best tilt is below."""
+"""The search for a tilt ends at this times `(1 + ln(1/delta)) / longest loss`, above a normal law's best tilt."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +56,12 @@ class Pair:
 def dominating_pair(curve: Curve, most: float, step: float) -> Pair:
     """Return a pair on the grid that dominates every release with this curve.
 
-    The divergence of any two laws is a convex function of exp(epsilon). So between two grid points it lies below their
-    chord, and beyond `most` below its value there. The divergence of the pair has corners only at grid points, and
-    there it is nowhere below the curve: from the largest loss down, each mass is the least that reaches the curve at
-    the next point. Every sum has terms of one sign, so the rounding error is relative, and below the curve's margin.
-    The negative losses mirror the positive ones, with P and Q exchanged: they bound the other order of the neighbours.
+    The divergence of any two laws is a convex function of exp(epsilon). So the divergence of a release lies below its
+    chord between two grid points, and beyond `most` below its value at `most`. The divergence of the pair has corners
+    only at grid points, and at grid points it is nowhere below the curve: from the largest loss down, each mass is the
+    least that reaches the curve at the next point. Every sum has terms of one sign, so its rounding error is relative,
+    and smaller than the margin that is added to the curve. The negative losses mirror the positive losses, with P and Q
+    exchanged, and so bound the other order of the neighbours.
 
     Args:
         curve: a delta for each epsilon at least 0, never below the true one in either order.
@@ -72,7 +73,8 @@ def dominating_pair(curve: Curve, most: float, step: float) -> Pair:
     shrink, gain = math.exp(-step), -math.expm1(-step)
     upper, reached, slope = np.zeros(reach + 1), wanted[reach], 0.0
     for place in range(reach, 0, -1):
-        # `reached` is the divergence of the masses above, here; `slope` its fall with exp(epsilon), times exp(epsilon).
+        # `reached` is the divergence, at this point, of the masses above; `slope` is how fast the divergence falls with
+        # exp(epsilon), times exp(epsilon).
         upper[place] = max(0.0, (wanted[place - 1] - reached) / gain - slope)
         slope += upper[place]
         reached += gain * slope
@@ -90,11 +92,11 @@ class Total:
     The computed tilted law differs from the true one by at most `error` in the 2-norm. A transform of N = 2^b points
     has a relative error of 8 b units at most (Higham 2002, Theorem 24.2). A factor of absolute value at most 1 does not
     enlarge the error. Let z_t be the tilted law of the t-th kind of release, and k_t the number of these releases. The
-    error is at most `2 u (sum k_t (8 b + 4) |z_t| + 8 b max |z_t|)`. It changes delta by at most `error` times the
-    2-norm of the weights, which is added.
+    error is at most `2 u (sum k_t (8 b + 4) |z_t| + 8 b max |z_t|)`. The error changes delta by at most `error` times
+    the 2-norm of the weights, and this product is added to delta.
 
     Attributes:
-        losses: float64[m + 1], those of 0 and more.
+        losses: float64[m + 1], the losses of 0 and more.
         masses: float64[m + 1], tilted.
         tilt: at least 0.
         scale: logarithm of the number by which the masses were divided.
@@ -145,7 +147,7 @@ class Total:
         return min(1.0, self.lost + inside * (1.0 + self.relative))
 
     def epsilon(self, delta: float) -> float:
-        """Return the least epsilon with a delta of at most `delta`, from above."""
+        """Return the least epsilon with a delta of at most `delta`, rounded up."""
         low, high = 0.0, float(self.losses[-1])
         if not self.delta(high) <= delta:
             return math.inf
@@ -165,7 +167,7 @@ def _log_moment(pair: Pair, tilt: float) -> float:
 
 
 def _best_tilt(pairs: Mapping[Pair, int], delta: float) -> float:
-    """Return the tilt that proves the least epsilon by Markov's inequality: near it no mass that matters is small."""
+    """Return the tilt that proves the least epsilon by Markov's inequality; near it no mass that matters is small."""
     longest = max(float(pair.losses[-1]) for pair in pairs)
 
     def epsilon(logarithm: float) -> float:

@@ -60,7 +60,7 @@ def delta_notes(delta: float, reports: int) -> Iterator[str]:
 def windows_answer(gained: Amplified, windows: int) -> Answer:
     """Return the guarantee of one report in each of several windows: by sums, and jointly at the same delta.
 
-    If the joint bound gains nothing or cannot be computed, as at a delta below 1e-30, both are the sum.
+    If the joint bound gains nothing or cannot be computed, as at a delta below 1e-30, both guarantees are the sum.
 
     Raises:
         ValueError: the sum of the deltas is not below 1.
@@ -80,7 +80,7 @@ def windows_answer(gained: Amplified, windows: int) -> Answer:
 
 
 def windows_notes(windows: int) -> Iterator[str]:
-    """Yield when the two bounds on several windows hold."""
+    """Yield the conditions of the two bounds on several windows."""
     yield (
         f"the sum and the joint epsilon are for one client with one report in each of {windows:,} windows, and bound "
         "how well any two sequences of its values are told apart, if the shuffler is honest in all windows and every "

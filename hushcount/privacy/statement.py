@@ -22,12 +22,12 @@ _BITS = 6
 def statement(
     campaign: Campaign, reports: int | None, senders: Senders, streams: Collection[Stream] | None = None
 ) -> Statement:
-    """Return the statement for a run: figures, plain sentences, and exact ones for engineers.
+    """Return the statement for a run: figures, plain sentences, and exact sentences for engineers.
 
     Args:
         campaign: the campaign as its clients know it.
-        reports: the number of frequency reports that were opened and accepted; None before it is known. Without it no
-            gain by shuffling is stated, because a report that was only forwarded may be anything.
+        reports: the number of frequency reports that were opened and accepted; None before the number is known. Without
+            this number no gain by shuffling is stated, because a report that was only forwarded may be any bytes.
         senders: how senders were told apart, and how many times a client gets the cap. If clients cannot be told
             apart, the cap binds nobody, and every guarantee is for one report.
         streams: the streams that the run read, and that the statement is about; None for all streams of the campaign.
@@ -37,9 +37,9 @@ def statement(
 
     Privacy: epsilons compose by addition; the guarantee of a client with l reports follows by group privacy,
     `(l e, d (1 + exp(e) + ...))`. The shuffled epsilon of one report is that of `amplification.amplify`, for the number
-    of reports that arrived. Clients with a memory repeat their answers, and equal answers link their reports. A gain is
-    then stated only for the only batch of an epoch and for one report of each client, and all reports of an epoch have
-    the local epsilon `epoch_epsilon` (docs/adr/0010).
+    of reports that arrived. Clients with a memory repeat their answers, and equal answers link their reports. With a
+    memory, a gain is stated only for the only batch of an epoch and for one report of each client, and all reports of
+    an epoch have the local epsilon `epoch_epsilon` (docs/adr/0010).
     """
     covered = campaign.streams if streams is None else streams
     units = Units(unit_of(campaign, senders, "reports"), unit_of(campaign, senders, "discovery"))
@@ -62,10 +62,11 @@ def statement(
 
 
 def window_of(campaign: Campaign, senders: Senders, reports: int | None) -> Window | None:
-    """Return a batch of counts as joint composition takes it; None if only its epsilon and delta can be composed.
+    """Return a batch of counts for joint composition; None if only its epsilon and delta can be composed.
 
-    It is None if clients have a memory, which links their batches; if clients are not told apart; or if the statement
-    claims no gain. The number of reports is rounded down by a few per cent, so that batches of similar size are equal.
+    The result is None if clients have a memory, which links their batches; if clients are not told apart; or if the
+    statement claims no gain by shuffling. The number of reports is rounded down by a few per cent, so that batches of
+    similar size are equal.
     """
     if reports is None or campaign.memory or not senders.told_apart:
         return None
@@ -92,8 +93,8 @@ def _local(campaign: Campaign, unit: Unit) -> Local:
 def _gained(campaign: Campaign, senders: Senders, unit: Unit, reports: int) -> Amplified | None:
     """Return the gain by shuffling; None below the minimum batch, below 1 %, or if a client's reports have delta 1.
 
-    None also if several reports of a client may repeat one answer, because equal answers link them. A client with a
-    memory may repeat its answer any number of times if nobody enforces the cap.
+    The gain is also None if several reports of a client may repeat one answer, because equal answers link reports. A
+    client with a memory may repeat its answer any number of times if nobody enforces the cap.
     """
     links = campaign.memory and (repeats_of(campaign, senders) > 1 or not senders.told_apart)
     if links or not campaign.reaches_minimum(reports):

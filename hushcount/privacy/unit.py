@@ -17,7 +17,8 @@ class Unit:
 
     Attributes:
         cap: reports in one collector window: a window at one collector, which has a key of client tokens of its own.
-        answers: the most separate answers among its frequency reports: fewer than `reports` if it repeats answers.
+        answers: the most separate answers among its frequency reports: fewer than `reports` if the client repeats
+            answers.
         per: "client", or "report" if nothing enforces the cap.
         allotments: the number of collector windows, at least 1.
     """
@@ -29,7 +30,7 @@ class Unit:
 
     @property
     def reports(self) -> int:
-        """l, how many reports in all: the cap, once for each collector window."""
+        """l, the number of reports in all: the cap times the number of collector windows."""
         return self.cap * self.allotments
 
     @property
@@ -100,13 +101,13 @@ def unit_of(campaign: Campaign, senders: Senders, stream: Stream) -> Unit:
 def repeats_of(campaign: Campaign, senders: Senders) -> int:
     """Return the most reports of a batch that may repeat one answer of a client; 1 if each report is drawn afresh.
 
-    Clients keep to the cap by themselves, also if nobody enforces it.
+    Clients obey the cap by themselves, also if nobody enforces the cap.
     """
     return campaign.shuffle.cap * senders.reports if campaign.memory else 1
 
 
 def rule_of(campaign: Campaign, senders: Senders) -> KeepRule:
-    """Return the keep rule of a batch, with the campaign's epsilon and delta for all reports that a client has in it.
+    """Return the keep rule of a batch, with the campaign's epsilon and delta for all reports of a client in the batch.
 
     UsageError if the campaign has no discovery, or if no keep rule fits so many reports of one client.
     """

@@ -29,7 +29,7 @@ def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
     """
     local, counts, found, both = result.local, result.shuffled, result.discovery, result.total
     lasting = None if local is None else local.epoch_epsilon
-    # If there are two streams, each sentence names its own.
+    # If there are two streams, each sentence names its own stream.
     counted = " to be counted" if found else ""
     if counts and not lasting:
         yield (

@@ -1,6 +1,6 @@
 """Changes between two sides (windows of one campaign, or results of two), and whether noise alone explains them.
 
-Many groups give many p-values at once: two methods adjust them for that.
+Many groups give many p-values at once, so two methods adjust p-values for the number of groups.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from hushcount.questions.counted import Counted, Group
 def benjamini_hochberg(p: FloatArray) -> FloatArray:
     """Return float64[m]: adjusted p-values; of those at most alpha, a share of alpha at most is expected to be false.
 
-    The i-th smallest becomes `min over j >= i of m p_(j) / j`. The rate of false discoveries holds for independent
-    tests, and for the weak dependence of items of one result (correlations of -1/(d-1)); the tests simulate it. For a
-    proof under any dependence, multiply by `1 + 1/2 + ... + 1/m` (Benjamini and Yekutieli 2001).
+    The i-th smallest p-value becomes `min over j >= i of m p_(j) / j`. The rate of false discoveries holds for
+    independent tests, and for the weak dependence of items of one result (correlations of -1/(d-1)); the tests simulate
+    it. For a proof under any dependence, multiply by `1 + 1/2 + ... + 1/m` (Benjamini and Yekutieli 2001).
 
     Args:
         p: float64[m], p-values.
@@ -54,14 +54,15 @@ class Changes:
         standard_error: float64[g], of the difference: responses, the sample of clients, and collisions.
         low, high: limits of the difference.
         ratio: after / before; inf if before is not above 0.
-        ratio_low, ratio_high: limits of the ratio, 0 and inf at the ends; inf where before may be 0.
+        ratio_low, ratio_high: limits of the ratio, from 0 to inf; ratio_high is inf where before may be 0.
         p_value: two-sided: the probability of so large a difference, or a larger one, if the share did not change.
         adjusted: p-values for a list of all these groups: of those at most alpha, a share of alpha is expected to be
             false (Benjamini and Hochberg).
         p_bonferroni: p-values for a list of all these groups: with probability alpha at most, any unchanged group has
             a p-value of alpha or less.
-        exact: bool[g], whether the p-value is by Fisher's test, else by the normal law. Fisher's test is exact for
-            items, and for groups in randomised response. For other groups a binomial law is matched to the sum's law.
+        exact: bool[g], whether the p-value comes from Fisher's test; if not, it comes from the normal law. Fisher's
+            test is exact for items, and for groups in randomised response. For other groups a binomial law is matched
+            to the sum's law.
         both: the two sides that all figures were computed from, for questions about power.
     """
 
@@ -94,14 +95,16 @@ def changes(
     share of the population changed, not whether other clients reported.
 
     - p-values: Fisher's exact test, two-sided by likelihood, if both sides have the same p* and q*, and fewer than
-      1,000 reports of a side are expected to support a group, or fewer than 1,000 not to support it. Else
-      `z = difference / error`; the error is that at the pooled share f-, which both sides have if nothing changed.
-    - Pools of one seed share their bias, which cancels if nothing changed. The part of the bias that changes of other
-      items leave is estimated from both sketches and added. Pools of different seeds each add their bias.
+      1,000 reports of a side are expected to support a group, or fewer than 1,000 not to support it. Otherwise the
+      normal law of `z = difference / error`, with the error at the pooled share f-, which both sides have if nothing
+      changed.
+    - Results of pools with one seed have the same bias, which cancels if nothing changed. If other items changed, a
+      part of the bias remains; it is estimated from both sketches and added to the error. Pools of different seeds each
+      add their bias.
     - If clients have a memory, windows of one epoch have positively correlated errors. So the error of the difference
       is at most the error stated here, and often smaller.
-    - Limits: those of each side (`Side.limits`), combined in squares (MOVER, Zou and Donner 2008). The limits of the
-      ratio are the r for which `after - r before` may be 0 (Donner and Zou 2012).
+    - Limits: the limits of each side (`Side.limits`) are combined in squares (MOVER, Zou and Donner 2008). The limits
+      of the ratio are the r for which `after - r before` may be 0 (Donner and Zou 2012).
 
     Args:
         before, after: results of each side, at least one each.

@@ -30,13 +30,15 @@ def pool_of(mechanism: Mechanism) -> Pool | None:
 def pool_variance(results: Sequence[Weighted], counts: Sequence[FloatArray], sizes: Sequence[FloatArray]) -> FloatArray:
     """Return float64[g]: the mean square, over pools, of the bias of `sum of w_r F_r` of each group.
 
-    For each pool it is `(g S_w + (1 - 2/g) F_w^2) / (k (m-1))`, where F_w is the group's weighted count. It is exact
-    for single items and for groups of items with equal counts, too large for other groups, and zero without pools.
+    For each pool it is `(g S_w + (1 - 2/g) F_w^2) / (k (m-1))`, where F_w is the group's weighted count. The result is
+    exact for single items and for groups of items with equal counts, too large for other groups, and zero without
+    pools.
 
     Args:
         results: each with its weight; results of one pool may have different responders.
-        counts: float64[g] users for each result: of the groups, or of all other items if its cells counted these.
-        sizes: float64[g] for each result, the number of these items.
+        counts: float64[g] users for each result: of the groups, or of all items outside a group where the result
+            counted these.
+        sizes: float64[g] for each result, the number of the items that were counted.
 
     Reference: docs/mathematics.md section 11.
     """

@@ -1,6 +1,6 @@
 """Compare two sides: the error of the difference, and its p-value if nothing changed.
 
-For few reports the p-value is by Fisher's exact test of two proportions, two-sided by likelihood, for many pairs.
+For few reports the p-value comes from Fisher's exact test of two proportions, two-sided by likelihood.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hushcount.questions.mover import Limited, difference_limits, ratio_limits
 from hushcount.questions.sides import Side, side_of
 
 _FAR = 40.0
-"""Outcomes more standard deviations from the mean are not counted: their probability is below 1e-300."""
+"""Outcomes further from the mean, in standard deviations, are not counted: their probability is below 1e-300."""
 _ALIKE = 1e-9
 """If the logarithms of two probabilities differ by at most this, only rounding tells the outcomes apart."""
 
@@ -30,9 +30,9 @@ def fisher(before: IntArray, after: IntArray, n_before: IntArray, n_after: IntAr
     """Return float64[g]: the p-value of each pair of counts if both come from trials of one probability.
 
     Given the sum of both counts, the second count is hypergeometric for any such probability. The p-value is the
-    probability of all outcomes that are no likelier than the observed one. It is exact: if nothing changed, it is at
-    most alpha with probability alpha at most. The law is summed from ratios of neighbouring outcomes, and each ratio is
-    exact up to one rounding. Logarithms of factorials would leave only three digits at 10^12 reports.
+    probability of all outcomes that are no likelier than the observed one. The p-value is exact: if nothing changed,
+    the p-value is at most alpha with probability alpha at most. The law is summed from ratios of neighbouring outcomes,
+    and each ratio is exact up to one rounding. Logarithms of factorials would leave only three digits at 10^12 reports.
 
     Args:
         before, after: int64[g], successes, in 0..n_before and 0..n_after.
@@ -86,7 +86,7 @@ class Compared:
 
     @cached_property
     def collisions(self) -> FloatArray:
-        """float64[g]: the variance of the difference from collisions; in a shared pool only changes of counts add."""
+        """float64[g]: the variance of the difference from collisions; a shared pool adds only by changed counts."""
         weighted = [(one, sign / side.reports) for sign, side in self._signed for one in side.results]
         counts, sizes = zip(*self.before.counted, *self.after.counted, strict=True)
         return pool_variance(weighted, counts, sizes)
@@ -106,7 +106,7 @@ class Compared:
 
     @cached_property
     def exact(self) -> BoolArray:
-        """bool[g]: whether both sides have one law, and few reports are expected to support a group, or not to."""
+        """bool[g]: whether both sides have one law, and few reports are expected to support a group, or few not to."""
         mean, each, trials = self._matching
         fewer = min(self.before.answers, self.after.answers)
         return self._alike & (fewer * np.minimum(mean / each, trials - mean / each) < FEW) & (self._spread > 0.0)
@@ -130,9 +130,9 @@ class Compared:
     def largest_p_value(self) -> FloatArray:
         """Return float64[g]: the larger of `p_value` and Fisher's p-value, with any number of supports.
 
-        Groups without a common law have `p_value`. Far out in the tails the normal law's p-value is too small: at 1,000
-        expected supports it is 1e-7 for an event of probability 1.1e-7. Use this method to promise a rate of false
-        alarms for many items. It takes about a millisecond a group.
+        Groups without a common law of both sides get `p_value`. Far out in the tails the normal law's p-value is too
+        small: at 1,000 expected supports it is 1e-7 for an event of probability 1.1e-7. Use this method to promise a
+        rate of false alarms for many items. It takes about a millisecond a group.
         """
         largest, chosen = self.p_value.copy(), self._alike & (self._spread > 0.0)
         if chosen.any():
@@ -150,7 +150,7 @@ class Compared:
         return fisher(*seen, *tried)
 
     def difference(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Return (low, high) of the difference; the difference passes each with probability `tail`."""
+        """Return (low, high) of the difference; each limit misses the difference with probability `tail`."""
         before, after = (_limited(side, tail) for side in (self.before, self.after))
         return difference_limits(before, after.widened(quantile(tail) * np.sqrt(self.collisions)))
 
@@ -158,7 +158,8 @@ class Compared:
         """Return (low, high) of the ratio.
 
         Each side is widened by all its collisions, also in a shared pool: shared bias cancels in `after - before`, but
-        not in `after - r before`. For every r the collision error is at most that of both sides together.
+        not in `after - r before`. For every r the collision error of `after - r before` is at most the error that both
+        widened sides have together.
         """
         z, limited = quantile(tail), []
         for side in (self.before, self.after):

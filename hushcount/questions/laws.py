@@ -20,9 +20,9 @@ class Law:
     Every field is float64[g] or bool[g], except `repeats`. If an estimate has no such law, `supports` is NaN.
 
     Attributes:
-        supports: K; where `turned`, K of all other items.
+        supports: K; where `turned` is true, K of all items outside the group.
         own, other: the mean of T if the client holds an item of the group, and if not.
-        own_spread, other_spread: its variance.
+        own_spread, other_spread: the variance of T in these two cases.
         turned: whether K counts all items that are not in the group.
         repeats: l; l equal reports of a client count as one answer.
     """
@@ -48,8 +48,8 @@ class Law:
     def matching(self, share: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (mean, h, M/n), float64[g] each, for clients that hold the group with probability `share`, in 0..1.
 
-        The mean is that of T. K has the mean and variance of `h Bin(M, c)`; h = 1 unless the variance exceeds the mean.
-        If T is 0 or 1, K is exactly Bin(n, mean).
+        `mean` is the mean of T. K has the mean and variance of `h Bin(M, c)`; h = 1 unless the variance exceeds the
+        mean. If T is 0 or 1, K is exactly Bin(n, mean).
         """
         law = self._counts(1.0, drawn=True)
         mean, spread = law.mixed(self._turn(share))
@@ -61,7 +61,7 @@ class Law:
     def limits(self, answers: float, tail: float, drawn: bool) -> tuple[FloatArray, FloatArray]:
         """Return (low, high), float64[g], of the share in the population (`drawn`), or among these clients.
 
-        NaN if there is no law.
+        Both limits are NaN where there is no law.
         """
         found, there = np.full((2, len(self.supports)), np.nan), self.there
         law = self._counts(answers, drawn).chosen(np.flatnonzero(there))
@@ -105,7 +105,7 @@ def added(laws: Sequence[Law], reports: Sequence[int]) -> Law:
     first = laws[0]
     same = np.logical_and.reduce([law.is_like(first) for law in laws])
     supports = np.where(same, np.sum([law.supports for law in laws], axis=0), np.nan)
-    # In a weighted design the variances of a group differ by window.
+    # The variances are averaged, because in a weighted design the variances of a group differ by window.
     own, other = (
         np.average([getattr(law, name) for law in laws], axis=0, weights=reports)
         for name in ("own_spread", "other_spread")

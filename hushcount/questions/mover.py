@@ -59,7 +59,8 @@ def ratio_limits(before: Limited, after: Limited) -> tuple[FloatArray, FloatArra
     a, b = np.maximum(before.value, 0.0), np.maximum(after.value, 0.0)
     a_low, a_high = np.maximum(before.low, 0.0), np.maximum(before.high, a)
     b_low, b_high = np.maximum(after.low, 0.0), np.maximum(after.high, b)
-    # (b - r a)^2 = c^2 + r^2 e^2, with the distances c of after and e of before; b^2 - c^2 without cancellation.
+    # (b - r a)^2 = c^2 + r^2 e^2, with the distances c of after and e of before. b^2 - c^2 is computed without
+    # cancellation.
     e, c, rest = a_high - a, b - b_low, b_low * (2.0 * b - b_low)
     root = a * b + np.sqrt(np.maximum((a * c) ** 2 + e**2 * rest, 0.0))
     low = np.where(rest <= 0.0, 0.0, _over(rest, root))

@@ -15,8 +15,9 @@ _STEPS = 60
 def power_of(both: Compared, ratio: float, level: float = 0.05) -> FloatArray:
     """Return float64[g]: the probability that a change of each share by this ratio would have been significant.
 
-    It is `P(|z| > z_(level/2))` by the normal law, with the reports of both sides. The share changes from the estimate
-    before (0 if negative) to `ratio` times that. If hardly any client held the group before, no ratio is significant.
+    The probability is `P(|z| > z_(level/2))` by the normal law, with the reports of both sides. The share changes from
+    the estimate before (0 if negative) to `ratio` times this estimate. If hardly any client held an item of the group
+    before, no ratio is significant.
 
     Args:
         both: sides that were compared: `Changes.both`.
@@ -59,7 +60,7 @@ def level_of(adjusted: FloatArray, alpha: float = 0.05) -> float:
     """Return the level at which a list of m groups was tested by Benjamini and Hochberg: `alpha max(R, 1)/m`.
 
     Args:
-        adjusted: float64[m], `Changes.adjusted`; R of them are at most alpha.
+        adjusted: float64[m], `Changes.adjusted`; R of these p-values are at most alpha.
         alpha: the rate of false discoveries.
     """
     return alpha * max(1, int((adjusted <= alpha).sum())) / max(1, len(adjusted))

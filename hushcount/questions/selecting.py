@@ -98,13 +98,15 @@ def by_prefix(items: Iterable[str], separator: str, depth: int, *, from_right: b
 
     A node's name is the text of its items up to a separator, or the whole text: `a/b/c` is in `a`, `a/b` and `a/b/c`.
     An item that is a node itself, such as `a/b` beside `a/b/c`, counts in that node. Separators are not merged: `a//b`
-    and `a/b` are two items, the first in the node `a/`. Only the empty text is no node: the top node of `/a` is `/a`.
+    and `a/b` are two items, the first in the node `a/`. The empty text is never a node, so the top node of `/a` is
+    `/a`.
 
     Args:
         items: distinct.
         separator: not empty; such as `/`, `.`, `::`.
         depth: levels, 1..64, and so the most nodes of an item. Deeper items count in their node of the last level.
-        from_right: the last part is the top: `x.example.org` is in `org`, `example.org` and `x.example.org`.
+        from_right: whether the last part of an item is its top node: `x.example.org` is in `org`, `example.org` and
+            `x.example.org`.
 
     Raises:
         UsageError: a separator or depth out of range.

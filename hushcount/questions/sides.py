@@ -1,6 +1,6 @@
 """One side of a comparison: results that are added up to shares of groups, with the laws of these shares.
 
-The windows of one campaign file are one tally.
+The windows of one campaign file are added up to one tally.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def added_up(results: Sequence[Counted]) -> tuple[Counted, ...]:
 
     So the methods for one result serve several windows: exact laws of few supports, collisions that all windows of a
     pool share, and answers that clients repeat from window to window. A client with a memory may have sent one answer
-    in every window of the file, so its equal reports add up over the windows: their variance is at most l^2 times that
-    of one report, and exactly that if all windows repeat it.
+    in every window of the file, so its equal reports add up over the windows: the variance of their sum is at most l^2
+    times the variance of one report, and exactly l^2 times if all windows repeat the answer.
 
-    A column of an item is left out unless all windows have it.
+    The column of an item is left out unless all windows have this column.
 
     Raises:
         UsageError: there are no results, or no reports.
@@ -106,7 +106,7 @@ class Side:
 
     @property
     def answers(self) -> float:
-        """N/l: a client may have sent each answer l times."""
+        """N/l, the number of answers if clients sent each answer l times."""
         return self.reports / max(one.repeats for one in self.estimates)
 
     @cached_property
@@ -127,9 +127,10 @@ class Side:
     def variance(self, share: FloatArray | None = None) -> FloatArray:
         """Return float64[g]: the variance of the share from randomisation and from the sampling of clients.
 
-        It is `sum over results of l n (noise + f(1-f)) / N^2`. Noise is that of one answer. f is the result's own
-        share, or `share` for all results if it is not None. If scores count supports, a `Law` gives the noise at any
-        share. Otherwise the noise is that of the estimate at its own share, because it hardly depends on the share.
+        It is `sum over results of l n (noise + f(1-f)) / N^2`. Noise is the variance from the randomisation of one
+        answer. f is the result's own share, or `share` for all results if it is not None. If scores count supports, a
+        `Law` gives the noise at any share. Otherwise the noise is that of the estimate at its own share, because it
+        hardly depends on the share.
         """
         total = np.zeros(len(self.sizes))
         for result, one, law in zip(self.results, self.estimates, self._laws, strict=True):
@@ -151,8 +152,9 @@ class Side:
         """Return (low, high), float64[g]: each limit misses the share with probability `tail`.
 
         The probability is over the draw of the responses, and also of the clients if these are a sample of a population
-        (`drawn`). Collisions are left out. The limits follow from the law of the supports of all results together; else
-        from each result's law of supports, or the normal law, and are added in squares.
+        (`drawn`). Collisions are left out. The limits follow from the law of the supports of all results together, if
+        there is such a law. Otherwise each result has limits from its own law of supports or from the normal law, and
+        these limits are added in squares.
         """
         law = self.law
         low, high = law.limits(self.answers, tail, drawn)

@@ -26,8 +26,9 @@ class Totals:
         count: float64[g], users: the number of reports about an item of the group; a client that reports in each of 30
             windows counts 30 times.
         standard_error: float64[g], users: the noise of the responses. If clients may repeat answers in windows of one
-            epoch, it is computed as if all clients repeated all answers.
-        collision_error: float64[g], users: from pools; windows of one pool share it, so it adds up over windows.
+            epoch, this error is computed as if all clients repeated all answers.
+        collision_error: float64[g], users: from pools; windows of one pool have the same collisions, so this error adds
+            up over windows.
         low, high: float64[g], limits.
     """
 

@@ -3,8 +3,8 @@
     header  magic "HUSHBLK1", kind, record length, records a block, record count, campaign fingerprint and id, CRC-32
     block   CRC-32 of the payload, then the records; every block but the last is full
 
-Positions follow from the header, so many workers can read blocks in any order. A damaged or missing block loses only
-its own records, and is counted.
+The positions of blocks follow from the header, so many workers can read blocks in any order. A damaged or missing block
+loses only its own records, and is counted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Header:
-    """A file's kind, length and number of records, and its campaign: programs check the fingerprint, people the id."""
+    """A file's kind, record length, record count and campaign: programs check the fingerprint, people read the id."""
 
     kind: Kind
     record_bytes: int

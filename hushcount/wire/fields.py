@@ -76,10 +76,10 @@ class SubsetOf:
     def form(self) -> Literal["rank", "list", "bitmap"]:
         """The form of the list on the wire, a part of the wire format.
 
-        It is the rank among all lists, which is the shortest form, if its table of binomials fits into 64 MiB. If not,
-        it is the shorter of a bitmap and an ascending list with as many bits a value as bound - 1 has. 101 of 10,000
-        take 1,414 bits as a list, 810 as a rank and 10,000 as a bitmap; 6,993 of 26,000 take 26,000 bits as a bitmap
-        and 21,832 as a rank.
+        The form is the rank among all lists, which is shortest, if the table of binomials fits into 64 MiB. If the
+        table does not fit, the form is the shorter of a bitmap and an ascending list with as many bits a value as
+        `bound - 1` has. 101 of 10,000 take 1,414 bits as a list, 810 as a rank and 10,000 as a bitmap; 6,993 of 26,000
+        take 26,000 bits as a bitmap and 21,832 as a rank.
         """
         if ranks.table_octets(self.bound, self.count, _TABLE_OCTETS) <= _TABLE_OCTETS:
             return "rank"
@@ -87,7 +87,7 @@ class SubsetOf:
 
     @property
     def codes(self) -> int:
-        """The bound of a list's integer: the integer is below it."""
+        """The bound of a list's integer: every integer is below this bound."""
         form = self.form
         return self.values if form == "rank" else 1 << (self.count * self._value_bits if form == "list" else self.bound)
 
@@ -193,8 +193,9 @@ def pack(fields: Sequence[Field], reports: Reports) -> Octets:
     """Return uint8[n, report_bytes]: for each of n well-formed reports its integer, little-endian.
 
     Number fields are the integer's digits, the first field the least significant; a digit is the value minus the least
-    value. A subset or bits, at most one such field, is the part above all digits. Every report has one integer, and
-    every integer below `report_codes` belongs to one report, unless a subset is sent as a list or a bitmap.
+    value. A field with a subset or bits, at most one in a report, is the part of the integer above all digits. Every
+    report has one integer, and every integer below `report_codes` belongs to one report, unless a subset is sent as a
+    list or a bitmap.
 
     Raises:
         ValueError: more than one of the fields is a subset or bits.

@@ -17,7 +17,7 @@ from hushcount.arrays import Limbs, UInt64Array
 _LIMB_BITS = 32
 _LOW = np.uint64((1 << _LIMB_BITS) - 1)
 _LIMB = np.uint64(_LIMB_BITS)
-# Fewer subsets are not worth a table of binomials.
+# For fewer subsets a table of binomials costs more time than it saves.
 _FEW = 64
 _CHUNK_LIMBS = 1 << 16
 

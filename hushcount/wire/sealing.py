@@ -100,8 +100,9 @@ class Sealer:
     def seal_alike(self, plain: bytes, key: bytes) -> bytes:
         """Return the sealed box that all holders of this 32-byte key make of these bytes; it opens like any other box.
 
-        It is for boxes that must not reveal who made them. Equal boxes show that equal bytes were sealed, and whoever
-        has the key can test a guess. The ephemeral key is a keyed hash of recipient and bytes: it differs for others.
+        This method is for boxes that must not reveal who made them. Equal boxes show that equal bytes were sealed, and
+        whoever has the key can test a guess. The ephemeral key is a keyed hash of recipient and bytes, so it differs
+        for other recipients and for other bytes.
         """
         return self.seal_many_alike(np.frombuffer(plain, dtype=np.uint8)[np.newaxis], [key]).tobytes()
 
@@ -111,7 +112,7 @@ class Sealer:
             hashlib.blake2b(self.public_key + row.tobytes(), digest_size=32, key=key, person=b"seal alike").digest()
             for row, key in zip(plain, keys, strict=True)
         )
-        # As crypto_box_seed_keypair does. Only the array is wiped: seeds and digests stay in memory, as the key does.
+        # As crypto_box_seed_keypair does. Only the array is wiped: seeds and digests remain in memory, like the key.
         secrets = b"".join(hashlib.sha512(seed).digest()[:crypto_box_SECRETKEYBYTES] for seed in seeds)
         rows = np.frombuffer(bytearray(secrets), dtype=np.uint8).reshape(-1, crypto_box_SECRETKEYBYTES)
         return self._seal(plain, rows, threads)

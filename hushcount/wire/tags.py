@@ -1,4 +1,4 @@
-"""Tags: 16 bytes that stand for a ciphertext if only equality matters. Places: equal tags go to one place."""
+"""Tags: 16 bytes that replace a ciphertext if only equality matters. Records with equal tags go to one place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hushcount.randomness import Words
 from hushcount.wire.sealing import Octets
 
 MOST_PLACES = 1 << 10
-"""With more, a block would have too few records for each place."""
+"""With more places, a block would have too few records for each place."""
 _BLOCK_BYTES = 1 << 18
 """Flink groups records in buffers, and a buffer must hold a whole record, here a block."""
 TAG_BYTES = 16
@@ -35,9 +35,9 @@ def tag_keys(length: int, words: Words) -> UInt64Array:
 def tags(octets: Octets, keys: UInt64Array) -> Tags:
     """Return the tag of every row of uint8[n, length].
 
-    Four times multilinear hashing, each the high half of `k_0 + sum k_i x_i` modulo 2**64 over 32-bit pieces x_i.
-    Strongly universal under random keys (Lemire, Kaser 2014): two different rows have equal tags with probability
-    2**-128, if whoever chose them did not know the keys. docs/mathematics.md section 10 derives it.
+    A tag is four multilinear hashes, each the high half of `k_0 + sum k_i x_i` modulo 2**64 over 32-bit pieces x_i. The
+    hashes are strongly universal under random keys (Lemire, Kaser 2014): two different rows have equal tags with
+    probability 2**-128, if whoever chose the rows did not know the keys. docs/mathematics.md section 10 derives it.
     """
     count, length = octets.shape
     result = np.empty((count, _HASHES), dtype="<u4")
@@ -56,7 +56,7 @@ def as_records(tagged: Tags) -> npt.NDArray[np.bytes_]:
 
 
 def split(records: np.ndarray[Any, Any], tagged: Tags, places: int) -> Iterator[tuple[int, bytes]]:
-    """Yield places with blocks of their records; blocks are small enough for every engine.
+    """Yield each place with blocks of its records; blocks are small enough for every engine.
 
     `tagged`, uint32[n, 4], are the tags; records with equal tags go to one place. There are 1..MOST_PLACES places.
     """
