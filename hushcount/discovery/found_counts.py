@@ -80,8 +80,8 @@ def combine(
     weight w gives `combined` a smaller variance.
 
     Both estimates must be of the same number: each report that is in only one of the two streams makes the true counts
-    differ by 1. The bias of a kept count near the threshold enters with weight w, and the standard error does not
-    include it. So combine only counts with an interval that begins at `unbiased_from` or above.
+    differ by 1. The bias of a kept count near the threshold is in `combined` with weight w, and the standard error does
+    not include this bias. So combine only counts with an interval that begins at `unbiased_from` or above.
 
     Args:
         counts, count_errors: float64[v], of the noisy counts.

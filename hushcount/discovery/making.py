@@ -102,7 +102,7 @@ class PendingDiscovery:
 def finish_all(pending: Sequence[PendingDiscovery], answer: bytes) -> list[bytes]:
     """Return the sealed report of each pending discovery, from one answer to all their evaluations in this order.
 
-    All reports must be of one campaign file. Raises as `PendingDiscovery.finish`.
+    All reports must be of one campaign file. Raises Unanswered as in `PendingDiscovery.finish`.
     """
     outputs = joined([one._evaluations for one in pending]).finish(answer, pending[0]._public_key)
     return [one._named(output) for one, output in zip(pending, outputs, strict=True)]

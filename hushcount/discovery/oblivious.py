@@ -46,7 +46,7 @@ class Evaluations:
         """Return the 64-byte output of each input, if the proof shows that the key of this public key made them.
 
         Raises:
-            Unanswered: the answer's length, an element in it, or the proof is wrong.
+            Unanswered: the answer's length, an element in the answer, or the proof is wrong.
         """
         wanted = len(self.blinded) + PROOF_BYTES
         if len(answer) != wanted:

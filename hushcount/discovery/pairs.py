@@ -6,7 +6,7 @@ The auxiliary server counts equal pairs and cannot open the value. The analyzer 
 The inner box depends on the value alone, so all clients with one value send the same bytes. Therefore the release does
 not tell who sent the value, or how many clients sent the value (docs/adr/0005).
 
-The name of a value is its hash and the key of its inner box: equal values have equal names. For a kept bin the
+The name of a value is its hash and the key of its inner box, so equal values have equal names. For a kept bin the
 auxiliary server releases the pair and, in a campaign with counts, the noisy count.
 """
 

@@ -30,7 +30,7 @@ def explain(error: ValidationError, name: str = "it") -> str:
 def _sentence(item: ErrorDetails, whole: str) -> str:
     field = _name(item["loc"])
     if item["type"] in ("value_error", "assertion_error"):
-        # The messages of our own validators are complete: they name the value.
+        # The message of one of our own validators already names the value.
         said = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         return f"{field}: {said}" if field else said if whole == "it" else f"{whole}: {said}"
     # A missing field has no value.

@@ -93,7 +93,7 @@ def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
 
 
 def parse_object(raw: bytes, name: str) -> dict[str, Any]:
-    """Return the object of JSON text, as `parse_json`; FormatError if the data is not an object."""
+    """Return the data of JSON text like `parse_json`; FormatError also if the data is not an object."""
     data = parse_json(raw, name)
     if not isinstance(data, dict):
         raise FormatError(f"{name} holds a {type(data).__name__}, must hold an object")
@@ -101,7 +101,7 @@ def parse_object(raw: bytes, name: str) -> dict[str, Any]:
 
 
 def parse_model(model: type[Model], raw: bytes, name: str, fault: str = "is invalid") -> Model:
-    """Return the object of JSON text, validated; FormatError as `parse_json` and `validated`."""
+    """Return the object of JSON text as a model; FormatError as in `parse_object` and `validated`."""
     return validated(model, parse_object(raw, name), name, fault)
 
 

@@ -3,12 +3,12 @@
 Let L be the log-likelihood ratio of the whole observation between a client's value and another value: the observation
 multiplies the odds between the two values by `exp(L)`. The divergence of the two laws is
 `delta(s) = E[(1 - exp(s-L))_+]`, so `delta(s) >= (1 - exp(s-t)) Pr[L > t]` for every s below t. And `Pr[L < -t]` is at
-most `exp(-t)` times the probability of the same event under the other value. Together
+most `exp(-t)` times the probability of the same event under the other value. These two inequalities give
 
     Pr[|L| > t] <= (1 + exp(-t)) delta(s) / (1 - exp(s-t))        for every s < t,
 
-for any two values, and for anything computed from the observation. `Pr[|L| > epsilon] <= delta` does not follow and is
-false: the reference has examples at 89 and 300 times delta.
+This bound holds for any two values, and for anything computed from the observation. `Pr[|L| > epsilon] <= delta` does
+not follow and is false: the reference has examples at 89 and 300 times delta.
 
 Reference: docs/mathematics.md section 7.
 """
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 Curve = Callable[[float], float]
-"""From epsilon to a delta that holds in both directions and is never below the true one."""
+"""A function from epsilon to a delta that is true in both directions and never below the least true delta."""
 Point = tuple[float, float]
 """A guarantee (epsilon, delta) of a curve; delta in [0, 1]."""
 
@@ -31,7 +31,7 @@ _ROUNDS = 5
 
 @dataclass(frozen=True)
 class Odds:
-    """Seeing the result changes odds by a factor of `exp(epsilon)` at most, except with this chance, in [0, 1)."""
+    """Seeing the result changes odds by a factor of `exp(epsilon)` at most, except with probability `chance` < 1."""
 
     epsilon: float
     chance: float

@@ -23,7 +23,7 @@ LARGEST_EPSILON = 40.0
 
 
 def require_epsilon(epsilon: float, name: str = "epsilon") -> None:
-    """Raise ValueError unless epsilon is in [0.0001, 40]; outside, 64-bit thresholds are too coarse."""
+    """Raise ValueError unless epsilon is in [0.0001, 40]; outside this range 64-bit thresholds are too coarse."""
     if not (math.isfinite(epsilon) and LEAST_EPSILON <= epsilon <= LARGEST_EPSILON):
         raise ValueError(f"{name} is {epsilon}, must be a finite number in [{LEAST_EPSILON}, {LARGEST_EPSILON}]")
 

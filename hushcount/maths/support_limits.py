@@ -26,7 +26,7 @@ _STEPS = 120
 _CLOSE = 1e-6
 """The tolerance of a limit, in standard deviations of K."""
 _REACH = 10.0
-"""The exact sum goes over the binomial that varies less: this many standard deviations, plus 12, to either side."""
+"""The exact sum is over the binomial that varies less, up to this many standard deviations plus 12 from its mean."""
 _AT_ONCE = 1 << 20
 _LEAST = 1e-300
 _WHOLE = 1e-9
@@ -88,11 +88,11 @@ class SupportCounts:
     def limits(self, supports: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
         """Return (low, high), float64[g] each, in clients: each misses F with probability `tail`.
 
-        `low` misses F if `low` is above F, and `high` misses F if `high` is below F. Where K has the law stated above,
-        the probability is `tail` at most, up to the error at `EXACT_BELOW`. The estimate `(K - n q*)/(p* - q*)` is
-        between low and high. `low`, `high` and the estimate may lie outside 0..n. Below 0, the law is that of fewer
-        than n reports, all from clients without the item; above n, the law is that of more than n reports, all from
-        clients with the item.
+        `low` misses F if `low` is above F, and `high` misses F if `high` is below F. Where K has exactly the law of
+        this class, the probability is `tail` at most, up to the error that `EXACT_BELOW` states. The estimate
+        `(K - n q*)/(p* - q*)` is between low and high. `low`, `high` and the estimate may lie outside 0..n. Below 0,
+        the law is that of fewer than n reports, all from clients without the item; above n, the law is that of more
+        than n reports, all from clients with the item.
         """
         each = self.each
         moments = self.own / each, self.other / each, self.own_spread / each**2, self.other_spread / each**2

@@ -23,7 +23,8 @@ class SupportLaw:
         own: mean score of the client's item; p* if scores are supports.
         other: mean score of any other item; q* if scores are supports.
         own_spread: variance of the score of the client's item.
-        near_spread: variance of the score of another item; with blocks, of another item in the same block.
+        near_spread: variance of the score of an item that the client does not hold; with blocks, of one in the client's
+            block.
         far_spread: variance of the score of an item in another block; near_spread without blocks.
         clash: `c/((1-c) k)`, the mean square error by collisions, in a pool of k fixed functions that collide with
             probability c, for one user of another item; N users of the item cause N^2 times as much. 0 with fresh

@@ -32,7 +32,8 @@ class FrequencyOracle:
         build: makes the mechanism from epsilon, domain and parameters.
         parameters: every parameter that a campaign file must have, with its default, or the rule that plans it.
         optional: further parameters, which may be left out.
-        objective: makes from the parameters the objective that the rules minimise; None if the user chooses it.
+        objective: makes from the parameters the objective that the rules minimise; None if the user chooses the
+            objective.
         open_domain: whether the oracle works without a dictionary.
         seeded: whether the oracle needs a seed for a pool's functions.
         blocks: whether the oracle puts items in blocks.

@@ -89,7 +89,7 @@ class SupportSums(Estimate):
         return self.repeats * low, self.repeats * high
 
     def _matching(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return (h of all repeats, M, c), float64[g] each."""
+        """Return (h times `repeats`, M, c), float64[g] each."""
         mean = self.reports * self.other
         ratio = self.other_spread / self.other
         each, chance = np.maximum(ratio, 1.0), np.clip(1.0 - ratio, LEAST_CHANCE, 1.0 - LEAST_CHANCE)

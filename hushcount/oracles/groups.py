@@ -53,7 +53,7 @@ class Groups:
 
     @cached_property
     def of_items(self) -> IntArray:
-        """int64[items]: the group of each item."""
+        """int64[items]: the index of each item's group."""
         return np.repeat(np.arange(len(self.starts)), self.sizes.astype(np.int64))
 
     def each(self) -> list[UInt64Array]:

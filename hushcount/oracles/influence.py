@@ -11,8 +11,8 @@ from hushcount.oracles.mechanism import Mechanism
 class Influence:
     """The most users that one well-formed report can add to an item's estimated count, or take from it.
 
-    A report adds a score to every item and 1 to n, so the report adds `(score - q*) / (p* - q*)` to an estimated count.
-    Scores lie in 0..1, or in -1..1 with blocks of items, where `q* = 0`: a report adds at most
+    Each report adds a score to every item and 1 to n, so the report adds `(score - q*) / (p* - q*)` to an estimated
+    count. Scores lie in 0..1, or in -1..1 with blocks of items, where `q* = 0`: a report adds at most
 
         (1 - q*) / (p* - q*)    and takes at most    q* / (p* - q*),    with blocks 1 / (p* - q*) both ways.
 

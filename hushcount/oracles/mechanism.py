@@ -29,7 +29,7 @@ class Mechanism:
 
     A report adds a score to every item, with mean `p*` for the item that its client holds and `q*` for any other item.
     So `count = (C - n q*) / (p* - q*)` is unbiased, where C is the sum of an item's scores. All mechanisms share this
-    estimator ([J] eq. (4) is this with `q* = p/m + q(1 - 1/m)`). A report's score is 1 for an item that it supports,
+    estimator; with `q* = p/m + q(1 - 1/m)` it is equation 4 of [J]. A report's score is 1 for an item that it supports,
     else 0; with blocks of items, -1 for an item that it opposes.
 
     Args:

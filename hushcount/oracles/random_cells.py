@@ -1,8 +1,8 @@
 """The law of the score in a pool of an item that nobody holds: the sum of a random cell of each row of the tally.
 
-The functions draw the cells of such an item at random, independently of the tally. The content of the cells of such an
-item, noise and collisions together, comes from other items only. So the tally gives the exact law of the score, without
-any assumption about the other items.
+The functions draw the cells of an item that nobody holds at random, independently of the tally. The content of these
+random cells, noise and collisions together, comes from other items only. So the tally gives the exact law of the score,
+without any assumption about the other items.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CellSum:
         return np.where(places < 0, 1.0, np.where(places >= len(self.tail), _ROUNDING, self.tail[inside]))
 
     def deviations(self, tail: float) -> tuple[float, float]:
-        """Return (below, above), 0 or more: distances that the sum reaches with probability at most `tail` each."""
+        """Return (below, above): distances from the mean that the sum reaches with probability at most `tail` each."""
         above = self.start + self.step * int(np.searchsorted(-self.tail, -tail)) - self.mean
         below = self.mean - (self.start + self.step * (int(np.searchsorted(self.head, tail, side="right")) - 1))
         return max(0.0, below), max(0.0, above)

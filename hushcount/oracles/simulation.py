@@ -117,8 +117,8 @@ def simulate(
         interest: the items over which losses are summed.
         threads: number of runs at once; fewer if their tallies would take more than a gibibyte together.
 
-    Privacy: this protects nothing; the caller knows the values. No client, party or job of a collection may import this
-        module.
+    Privacy: a simulation protects nothing, because the caller knows the values. No client, party or job of a collection
+    may import this module.
     """
 
     def one(run: int) -> Losses:

@@ -80,7 +80,7 @@ def amplify(mechanism: Mechanism, reports: int, delta: float) -> Amplified:
 
 
 def amplify_any(epsilon: float, reports: int, delta: float) -> Amplified:
-    """Return the gain by shuffling n reports of any mechanism with this local epsilon; raises as `amplify`."""
+    """Return the gain by shuffling n reports of any mechanism with this local epsilon; ValueError as in `amplify`."""
     return Amplified(epsilon, reports, delta, shuffled_epsilon(general_law(epsilon), reports, delta), None)
 
 
@@ -89,8 +89,8 @@ def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     """Return an epsilon such that n shuffled reports are (epsilon, delta)-private; at most the local one.
 
     The epsilon is at most 1e-6 of itself too large: it is the upper end of a bracket, where the divergence was checked
-    to be at most delta. The cache serves a job with a ledger, which asks before it reads reports and again after it has
-    counted them.
+    to be at most delta. The cache serves a job with a ledger, which computes the epsilon before it reads reports and
+    again after it has counted the reports.
 
     The law is `general_law(epsilon)` for any mechanism, or the mechanism's own. More than 10**10 reports count as
     10**10 reports.

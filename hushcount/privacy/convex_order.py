@@ -32,7 +32,7 @@ def reach(variance: float, step: float, tail: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The probabilities, float64[k], of first, first + 1, ...; none is below the true one, and they add up to 1."""
+    """The probabilities, float64[k], of first, first + 1, ...; no value is below the true one, and all add up to 1."""
 
     first: int
     weights: FloatArray
@@ -65,8 +65,8 @@ class FairTails:
 
     Attributes:
         first: the least x with D > 0.
-        moments: float64[k], `E[D; X >= x] = x Pr[X = x]` for x = first, first + 1, ..., at least the true ones.
-        tails: float64[k], `Pr[X >= x]`; the last is 0, below the true one.
+        moments: float64[k], `E[D; X >= x] = x Pr[X = x]` for x = first, first + 1, ..., each at least its true value.
+        tails: float64[k], `Pr[X >= x]`; the last value is 0, although the true value is larger.
     """
 
     first: int

@@ -80,7 +80,7 @@ class Divergence:
         paid = short * np.where(short < 0.0, 1.0, self.tails[index])
         terms = np.maximum(won - paid, 0.0) + self.error * (won + np.abs(paid))
         inside = float(self.weights @ terms) * (1.0 + self.error) / self.reports
-        # Outside the window of M: sum W <= (e - E) times the reports of the first item only, and e one <= 1.
+        # Outside the window of M, sum W <= (e - E) times the number of reports of the first item only, and e one <= 1.
         return min(1.0, inside + 2.0 * self.cut + self.law.excess)
 
 

@@ -31,8 +31,9 @@ class Pair:
 
     Attributes:
         step: of the grid, in nats.
-        masses: float64[2m + 1], P of the losses from -m to m steps; in sum at least 1, by rounding up.
-        lost: P of an infinite loss.
+        masses: float64[2m + 1], the probabilities under P of the losses from -m to m steps; rounded up, so that their
+            sum is at least 1.
+        lost: the probability under P of an infinite loss.
     """
 
     step: float

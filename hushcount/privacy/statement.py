@@ -36,8 +36,8 @@ def statement(
     statement has no guarantee of discovery, and `hushcount job discover` refuses the batch.
 
     Privacy: epsilons compose by addition; the guarantee of a client with l reports follows by group privacy,
-    `(l e, d (1 + exp(e) + ...))`. The shuffled epsilon of one report is that of `amplification.amplify`, for the number
-    of reports that arrived. Clients with a memory repeat their answers, and equal answers link their reports. With a
+    `(l e, d (1 + exp(e) + ...))`. `amplification.amplify` gives the shuffled epsilon of one report, for the number of
+    reports that arrived. Clients with a memory repeat their answers, and equal answers link their reports. With a
     memory, a gain is stated only for the only batch of an epoch and for one report of each client, and all reports of
     an epoch have the local epsilon `epoch_epsilon` (docs/adr/0010).
     """

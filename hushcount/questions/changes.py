@@ -21,7 +21,7 @@ def benjamini_hochberg(p: FloatArray) -> FloatArray:
 
     The i-th smallest p-value becomes `min over j >= i of m p_(j) / j`. The rate of false discoveries holds for
     independent tests, and for the weak dependence of items of one result (correlations of -1/(d-1)); the tests simulate
-    it. For a proof under any dependence, multiply by `1 + 1/2 + ... + 1/m` (Benjamini and Yekutieli 2001).
+    it. For a proof under any dependence, multiply the p-values by `1 + 1/2 + ... + 1/m` (Benjamini and Yekutieli 2001).
 
     Args:
         p: float64[m], p-values.

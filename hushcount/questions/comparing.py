@@ -198,7 +198,7 @@ class Compared:
 
 
 def compared(before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group]) -> Compared:
-    """Return both sides with their estimates of the groups; UsageError as `side_of`."""
+    """Return both sides with their estimates of the groups; UsageError as in `side_of`."""
     return Compared(side_of(before, groups), side_of(after, groups))
 
 

@@ -64,7 +64,7 @@ class Counted:
         return estimated(self.campaign, self.tally, known_items(self._mechanism, self.dictionary, items))
 
     def sums(self, groups: Sequence[Group]) -> Estimate:
-        """Return the estimate of the sum of each group, with its own error; UsageError or ValueError as `estimate`."""
+        """Return the estimate of each group's sum, with its own error; UsageError or ValueError as in `estimate`."""
         numbers = [known_items(self._mechanism, self.dictionary, group.items) for group in groups]
         return summed(self.campaign, self.tally, numbers, self.dictionary)
 

@@ -54,7 +54,7 @@ def ratio_limits(before: Limited, after: Limited) -> tuple[FloatArray, FloatArra
     `difference_limits` of after and r before is solved for r. Negative shares are set to 0, so low is 0 if after may be
     0, and high is inf if before may be 0.
 
-    Reference: Donner and Zou 2012; with symmetric limits the set is that of Fieller 1954.
+    Reference: Donner and Zou 2012; with symmetric limits the result is the set of Fieller 1954.
     """
     a, b = np.maximum(before.value, 0.0), np.maximum(after.value, 0.0)
     a_low, a_high = np.maximum(before.low, 0.0), np.maximum(before.high, a)

@@ -181,7 +181,7 @@ class Side:
 def side_of(results: Sequence[Counted], groups: Sequence[Group]) -> Side:
     """Return results added up, with their estimates of groups.
 
-    UsageError as `added_up`, or if a result lacks an item.
+    UsageError as in `added_up`, or if a result lacks an item.
     """
     if not groups:
         raise UsageError("0 groups were given, must be at least 1")

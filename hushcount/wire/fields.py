@@ -185,7 +185,7 @@ def report_codes(fields: Sequence[Field]) -> int:
 
 
 def report_bytes(fields: Sequence[Field]) -> int:
-    """Return the length of every report on the wire, the fewest whole bytes for its integer; raises as `pack`."""
+    """Return the length of a report on the wire, the fewest whole bytes for its integer; ValueError as in `pack`."""
     return _layout(fields).octets
 
 
@@ -213,7 +213,7 @@ def unpack(fields: Sequence[Field], octets: Octets) -> tuple[Reports, BoolArray]
     The content of malformed reports is unspecified, within the bounds of the fields.
 
     Raises:
-        ValueError: as `pack`, or the second axis is not `report_bytes` long.
+        ValueError: as in `pack`, or the second axis is not `report_bytes` long.
     """
     layout = _layout(fields)
     if octets.ndim != 2 or octets.shape[1] != layout.octets:

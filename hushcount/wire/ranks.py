@@ -193,7 +193,7 @@ def rank_integer(elements: Sequence[int]) -> int:
     """Return the rank of one strictly ascending list, without a table."""
     total, before, paths = 0, -1, 1
     for index, element in enumerate(elements):
-        # `paths` is C(element, index): computed from the value before if the step is short, else anew.
+        # `paths` is C(element, index). A short step computes `paths` from the former `paths`, a long step from scratch.
         step = element - before
         if step > index:
             paths = comb(element, index)

@@ -74,7 +74,7 @@ SEAL_BYTES: int = crypto_box_SEALBYTES
 class Sealer:
     """Seals to one recipient: X25519, XSalsa20-Poly1305, a fresh ephemeral key each time (libsodium sealed box).
 
-    Not promised: who sealed a box (anyone can), or that the recipient sees it only once (a copy opens as well).
+    Not promised: who sealed a box (anyone can seal), or that the recipient sees a box only once (a copy opens too).
 
     Args:
         public_key: the recipient's, 32 bytes.

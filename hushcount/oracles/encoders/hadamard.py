@@ -24,10 +24,10 @@ from hushcount.wire.fields import Number
 class Hadamard(Universal):
     """Item x is row `x div B` of the matrix, in block `x mod B`; its cell is `2 (x mod B)`, plus 1 for a minus sign.
 
-    The column is uniform over all K, so two rows agree in sign with probability exactly 1/2. With one block this is
-    Hadamard encoding and Hadamard response. With more blocks it is the encoding of Recursive Hadamard Response: items
-    of different blocks never share a cell, and items of one block share a cell half of the time. The variance is
-    largest if all users are in one block.
+    The column is uniform over all K, so two rows agree in sign with probability exactly 1/2. With one block this
+    encoder is that of Hadamard encoding and Hadamard response. With more blocks this encoder is that of Recursive
+    Hadamard Response: items of different blocks never share a cell, and items of one block share a cell half of the
+    time. The variance is largest if all users are in one block.
 
     Args:
         domain: d, the number of items, at least 2.

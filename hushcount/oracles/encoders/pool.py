@@ -251,9 +251,10 @@ class Pool(Pooled):
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
         """In row j with n_j reports, `sum_c (M_jc - q n_j)^2` has mean `n_j v + (p-q)^2 sum_c N_jc^2`.
 
-        `v` is the variance of one report, summed over the cells. If reports support a varying number of cells, n_j is
-        unknown; it is estimated as the row's sum divided by the mean size S, which lowers v by
-        `(2q/S - m q^2/S^2) size_variance`. The formula is derived here; the tests simulate it.
+        M_jc is the tally's count and N_jc the number of clients of cell c in row j; `v` is the variance of one report,
+        summed over the cells. If reports support a varying number of cells, n_j is unknown; it is estimated as the
+        row's sum divided by the mean size S, which lowers v by `(2q/S - m q^2/S^2) size_variance`. The formula is
+        derived here; the tests simulate it.
         """
         p, q, m, varying = responder.p, responder.q, self.cells, responder.size_variance
         size = p + (m - 1) * q

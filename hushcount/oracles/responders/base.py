@@ -56,13 +56,13 @@ class Responder(Protocol):
         """Fill this responder's fields of `reports` for the clients' true `cells`. The only random method."""
 
     def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
-        """Return the natural logarithm of the probability of each response, given the true cell of each."""
+        """Return the natural logarithm of the probability of each response, given the client's true cell."""
 
     def supports(self, reports: Reports, cells: UInt64Array) -> BoolArray:
         """Return bool[n]: whether each report supports the cell of the same row."""
 
     def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
-        """Add every cell that each report supports to `tally`, int64[rows, width], in the report's row (None: 0)."""
+        """Add the cells that each report supports to `tally`, int64[rows, width], in its row of `rows` (None: 0)."""
 
     def count_cost(self, reports: int) -> CountCost:
         """Return the cost of `count_cells` for this number of reports."""
@@ -94,7 +94,7 @@ class BaseLaw:
     Attributes:
         single: the probability that the report supports a fixed cell.
         apart: a lower bound of the probability that the report supports both of two fixed different cells.
-        excess: an addition to delta, if the responder is extremal only up to rounding.
+        excess: what must be added to delta if the responder is extremal only up to rounding, else 0.
     """
 
     single: Fraction
@@ -198,7 +198,7 @@ class Runs:
         return result
 
     def count(self, tally: Counts, rows: npt.NDArray[Any] | None) -> None:
-        """Add every cell to `tally`, int64[rows, width], in the report's row (None: 0), at one cost for any length."""
+        """Add every cell to `tally`, int64[rows, width], in the report's row (or 0), at one cost for any length."""
         starts = self.starts.view(np.int64)
         if self.length == 1:
             _add(tally, starts, rows, 1)
@@ -207,7 +207,8 @@ class Runs:
         steps = np.zeros((len(tally), self.width + 1), dtype=np.int64)
         _add(steps, starts, rows, 1)
         _add(steps, np.minimum(ends, self.width), rows, -1)
-        # A run that passes the last cell continues at cell 0. For any other run these two steps cancel.
+        # A run that passes the last cell continues at cell 0. For a run that does not pass the last cell these two
+        # steps cancel.
         _add(steps, np.zeros_like(starts), rows, 1)
         _add(steps, np.maximum(ends - self.width, 0), rows, -1)
         tally += np.cumsum(steps[:, : self.width], axis=1)

@@ -118,7 +118,8 @@ def floyd_numpy(
         for column, cell in enumerate(cells):
             held[first + column if cell in held else cell] = None
         chosen[row] = list(held)
-    # The other cells have numbers 0..m-2: numbers from the own cell on become one larger, so no subset contains it.
+    # The other cells are numbered 0..m-2. Each number from the own cell on becomes 1 larger, so it is never the own
+    # cell.
     chosen += chosen >= own[:, None]
     holders = np.flatnonzero(dropped < np.uint64(size))
     chosen[holders, dropped[holders].astype(np.intp)] = own[holders]

@@ -72,7 +72,8 @@ class WeightedDesign(Sized):
         turns, draws = self._design.turns, _draws(self._name)
         own = cells.astype(np.int64)
         kept = below(self.keep, len(own), words)
-        # The rows with a moving cell are the rows with cell 0, turned by the cell's number.
+        # If the rows with cell 0 are turned by the number of a moving cell, the result is the rows with this moving
+        # cell.
         table = np.maximum(own - turns + 1, 0)
         drawn = np.empty(len(own), dtype=np.int64)
         for number in np.unique(table):
@@ -123,10 +124,11 @@ class WeightedDesign(Sized):
         return Runs(self._cells(reports["block"].astype(np.int64)).astype(np.uint64), 1, self.width)
 
     def base_law(self, scattered: bool) -> BaseLaw:
-        """An imbalance i of the design may add to delta: at most `32 i (1 + e) m / (m - s)`.
+        """An imbalance i of the design adds at most `32 i (1 + e) m / (m - s)` to delta.
 
         `E[(sum W)_+] / n` differs by at most the mean of |W - W'|, where W' is the W of a perfectly balanced design.
-        The mean is at most 16 i E from the probabilities of W plus 8 i (1 + E) from its values, both over 1 - s/m.
+        The mean is at most 16 i E from the probabilities of W plus 8 i (1 + E) from the values of W, both divided by
+        `1 - s/m`.
         """
         excess = 32.0 * self._design.imbalance * (1.0 + math.exp(self.epsilon)) * self.width
         return replace(super().base_law(scattered), excess=excess / (self.width - self.size))
