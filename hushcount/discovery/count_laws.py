@@ -25,9 +25,9 @@ class CountLaw:
 
     If a bin loses t reports, `f(z) <= a^-t f(z + t)` except at the t values z > B - t, and the bin is at least as
     likely to be dropped as before. So t lost reports cost (epsilon, delta) = (-t ln a, Pr[Z > B - t]). If a bin gains t
-    reports, `f(z) <= b^-t f(z - t)`. The same inequality holds for the sum of f up to any z, and the probability of a
-    drop is such a sum. So t gained reports cost (-t ln b, 0). `Pr[Z > B - t]` grows faster than in proportion to t up
-    to t = B + 1, so l reports in several independent bins cost no more than in one bin.
+    reports, `f(z) <= b^-t f(z - t)`. This inequality also bounds the probability of a drop, because that is a sum of f
+    up to some z. So t gained reports cost (-t ln b, 0). `Pr[Z > B - t]` grows faster than in proportion to t up to t =
+    B + 1, so l reports in several independent bins cost no more than in one bin.
 
     Attributes:
         right: a in units of 2**-64, `e^-R` rounded up.
@@ -92,8 +92,9 @@ class CountLaw:
     def interval(self, shown: int, confidence: float) -> tuple[int, int]:
         """Return the limits of a confidence interval for the true count of a kept bin that shows `shown`.
 
-        Given that the bin was kept, the interval contains its true count with at least this confidence. Both limits
-        follow from the law of the count that a kept bin shows, which grows with the true count (f is log-concave).
+        Given that the bin was kept, the interval contains its true count with at least this confidence. Low and high
+        follow from the law of the count that a kept bin shows; this count grows with the true count, because f is
+        log-concave.
 
         Raises:
             ValueError: `shown` is below the threshold, so no bin shows it, or the limits are beyond 2**62.

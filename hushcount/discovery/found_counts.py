@@ -1,7 +1,8 @@
 """Estimate, interval, and bias near the threshold for the true count of a discovered value, from its noisy count.
 
-For a bin of c reports the auxiliary server draws `c + Z`. It keeps the bin, and shows the sum, only if the sum reaches
-a threshold. The law of Z is public and depends on no report, so every error here is exact (discovery/count_laws.py).
+For a bin of c reports the auxiliary server draws `c + Z`. The server keeps the bin, and shows the sum, only if the sum
+reaches a threshold. The law of Z is public and depends on no report, so every error here is exact
+(discovery/count_laws.py).
 """
 
 from __future__ import annotations

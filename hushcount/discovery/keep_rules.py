@@ -49,8 +49,8 @@ class KeepRule:
         replace-one, laplace  R = S = epsilon / (2 cap)                         half of that, for each of the two
         replace-one, counts   R = 3/5 epsilon / cap, S = 2/5 epsilon / cap      as optimal
 
-    With counts one draw decides both whether a bin is kept and the count that it shows (`CountLaw`). The bounds above
-    then hold for every set of shown counts.
+    With counts one draw decides both whether a bin is kept and the count that it shows (`CountLaw`). The bounds for
+    kept bins then hold for every set of shown counts.
 
     Attributes:
         name: "optimal", the greatest keep probability that these bounds allow at every count; "laplace", keep a bin if

@@ -70,7 +70,7 @@ class DiscoveryFormat:
         return _LENGTH.pack(_NOTHING if value is None else len(raw)) + raw.ljust(self.max_value_bytes, b"\0")
 
     def unpad(self, padded: bytes) -> str | None:
-        """Return the value, or None for "nothing to discover"; ValueError if this is not a padded value."""
+        """Return the value, or None for "nothing to discover"; ValueError if `padded` is not a padded value."""
         if len(padded) != _LENGTH.size + self.max_value_bytes:
             raise ValueError("not a padded value of this campaign")
         (length,), body = _LENGTH.unpack(padded[: _LENGTH.size]), padded[_LENGTH.size :]
@@ -133,7 +133,7 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True)
 class Name:
-    """The hash and the key that all clients with the same value derive alike.
+    """The hash and the key of a value, which are the same for all clients with this value.
 
     Attributes:
         hash: 32 bytes, by which the auxiliary server counts the value.

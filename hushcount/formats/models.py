@@ -20,7 +20,7 @@ class Part(BaseModel):
 def explain(error: ValidationError, name: str = "it") -> str:
     """Return all errors of a validation in one sentence: each field, its value and what is allowed.
 
-    `name` stands for data without fields, or for data that is invalid as a whole.
+    The sentence uses `name` for data without fields, and for data that is invalid as a whole.
     """
     found = error.errors(include_url=False)
     more = [f"and {len(found) - _MOST_TOLD:,} more"] if len(found) > _MOST_TOLD else []

@@ -29,7 +29,7 @@ from hushcount.maths import field61
 from hushcount.threads import at_once, spans
 
 _TILE = 1024
-"""The number of reports that are compared with an item in one step; they stay in the nearest cache."""
+"""The number of reports that are compared with an item in one step; so many reports fit into the nearest cache."""
 
 
 def candidates(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:

@@ -83,7 +83,7 @@ def _unrank(
 
 @compiled()
 def _lead(integer: npt.NDArray[np.uint32], limbs: int) -> int:
-    """Return the leading 62 bits of two limbs, or the only limb; it ascends with the integer."""
+    """Return the leading 62 bits of two limbs, or the only limb; these bits ascend with the integer."""
     if limbs == 1:
         return np.int64(integer[0])
     return (np.int64(integer[limbs - 1]) << 30) | (np.int64(integer[limbs - 2]) >> 2)

@@ -40,8 +40,8 @@ class SupportCounts:
 
     T of one report has mean `own` and variance `own_spread` if its client holds an item of the group, else mean `other`
     and variance `other_spread`. A sum of such T, with mean m and variance v, is treated as binomial with chance
-    `1 - v/m`; this is exact if T is 0 or 1. If a variance exceeds its mean, K is counted in units of `each`, the
-    largest ratio of a variance to its mean.
+    `1 - v/m`; the binomial law is exact if T is 0 or 1. If a variance exceeds its mean, K is counted in units of
+    `each`, the largest ratio of a variance to its mean.
 
     Attributes:
         reports: n.
@@ -256,7 +256,7 @@ def _saddle_point(
     w = sign * np.sign(s) * np.sqrt(2.0 * np.maximum(log, 0.0))
     flat = np.abs(s) < 1e-5
     u = -np.expm1(-sign * s) * np.sqrt(variance)
-    # At the mean u and w are both 0, while the difference of their reciprocals stays finite.
+    # At the mean u and w are both 0, but the difference of their reciprocals is finite.
     u, safe = (np.where(flat, 1.0, value) for value in (u, w))
     correction = np.where(flat, 0.5 / np.sqrt(variance), 1.0 / u - 1.0 / safe)
     found = ndtr(-w) + np.exp(-(w**2) / 2.0) / math.sqrt(2.0 * math.pi) * correction

@@ -72,7 +72,7 @@ def supporting(p: Numbers, q: Numbers, collision: Numbers = 0.0, clash: float = 
 
     Args:
         p: the probability that a report supports its own cell.
-        q: the probability that it supports a fixed other cell.
+        q: the probability that a report supports a fixed other cell.
         collision: c, the probability over the hash function that two items share a cell; `q* = c p + (1-c) q`.
         clash: of a pool, see `SupportLaw`.
     """

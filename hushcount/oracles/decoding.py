@@ -36,7 +36,7 @@ _CANDIDATE_WINDOW = ((1 << 16, 0.053), (1 << 31, 0.105), (field61.PRIME, 0.50))
 _CANDIDATE_BUCKET = ((1 << 31, 0.21), (field61.PRIME, 0.65))
 _CANDIDATE_REPORT = 30.0
 _WORTH_A_THREAD = 0.01
-"""The seconds of work for which one more thread pays."""
+"""The seconds of work from which on one more thread saves time."""
 
 
 @dataclass(frozen=True)

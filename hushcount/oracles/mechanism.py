@@ -155,9 +155,9 @@ class Mechanism:
         Args:
             tally: of at least one report.
             groups: uint64[size] each, distinct items, at least one.
-            everything: uint64[d], all items that clients can hold, if known. With it, the items outside a group are
-                counted if they are fewer than the items of the group. None stands for 0..d-1 if the encoder has a
-                domain.
+            everything: uint64[d], all items that clients can hold, if known. If `everything` is given, the items
+                outside a group are counted if they are fewer than the items of the group. None stands for 0..d-1 if the
+                encoder has a domain.
 
         Raises:
             ValueError: in the cases of `estimate`; or a group is empty or has an item twice.
@@ -180,9 +180,9 @@ class Mechanism:
     def variance(self, n: int, share: Numbers, near: Numbers | None = None) -> FloatArray:
         """Return the exact variance of an estimated count that randomisation causes, in users squared.
 
-        See `SupportLaw.noise`. Collisions in a pool are left out: see `collision_variance`. With blocks of items it
-        depends on `near`, the share of users that hold another item of the block; None stands for the worst case: all
-        users of other items hold items of the block.
+        See `SupportLaw.noise`. Collisions in a pool are left out: see `collision_variance`. With blocks of items the
+        variance depends on `near`, the share of users that hold another item of the block; None stands for the worst
+        case: all users of other items hold items of the block.
         """
         return self.law.noise(n, share, near)
 

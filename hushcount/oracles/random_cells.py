@@ -27,7 +27,7 @@ _SHORT = 1 << 12
 """If fewer sums than this are possible, the grid needs no rounding and no window."""
 _CHUNK = 1 << 22
 _WIDE = 1 << 10
-"""A row with a span of more grid steps is transformed by itself."""
+"""A row that spans more grid steps than this is transformed by itself."""
 
 
 @dataclass(frozen=True, eq=False)

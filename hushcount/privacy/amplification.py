@@ -69,7 +69,7 @@ class Amplified:
 
 
 def amplify(mechanism: Mechanism, reports: int, delta: float) -> Amplified:
-    """Return the gain by shuffling n reports of a mechanism; this takes well below a second.
+    """Return the gain by shuffling n reports of a mechanism; the computation takes well below a second.
 
     The mechanism's own bound exceeds the general one by rounding at most, because the general bound is that of the
     worst mechanism, binary randomised response. ValueError if reports or delta is out of range.

@@ -45,7 +45,8 @@ class Window:
 def binomial_window(count: int, chance: float, other: float, tail: float) -> Window:
     """Return the law of `Bin(count, chance)`, count >= 1, with at most `tail` cut off on either side.
 
-    The window also fits `1 + Bin(count - 1, chance)`. The caller passes `other = 1 - chance` without a loss of digits.
+    The window also leaves at most `tail` of `1 + Bin(count - 1, chance)` on either side. The caller passes
+    `other = 1 - chance` without a loss of digits.
     """
     mean = count * chance
     deviation = reach(mean * other, 1.0, tail)
@@ -114,7 +115,8 @@ class Others:
     """What a report that supports both items or neither adds to U, see `divergence.Divergence`.
 
     A report adds `value`, which is e, if it supports both items; 1 if it supports neither item; 0 if it is not drawn
-    from the base law (`nothing`). The other fields are the probabilities of these cases, up to a common factor.
+    from the base law (`nothing`). `both`, `neither` and `nothing` are the probabilities of these three cases, up to a
+    common factor.
     """
 
     value: float

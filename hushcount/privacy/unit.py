@@ -1,4 +1,4 @@
-"""The unit of a statement: one client or one report, and how many reports it covers, in figures and in words."""
+"""The unit of a statement, one client or one report, and the number of reports of the unit, in figures and in words."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _EXACT = " How many reports there were is published exactly, and shows that a cl
 
 
 def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
-    """Yield plain sentences about what results tell about one person; each sentence holds by itself.
+    """Yield plain sentences about what results tell about one person; each sentence is true without the others.
 
     The same figures give the same sentences, so two jobs say the same about the same clients. `odds.Odds` bounds the
     odds between any two values that a person may have sent. All figures are rounded up.

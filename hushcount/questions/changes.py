@@ -37,7 +37,7 @@ def benjamini_hochberg(p: FloatArray) -> FloatArray:
 
 
 def bonferroni(p: FloatArray) -> FloatArray:
-    """Return float64[m]: adjusted p-values; any of unchanged groups is at most alpha with probability alpha at most."""
+    """Return float64[m]: p-values; with probability alpha at most, an unchanged group has one of alpha or less."""
     return np.asarray(np.minimum(len(p) * p, 1.0), dtype=np.float64)
 
 

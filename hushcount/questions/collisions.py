@@ -58,7 +58,7 @@ def pool_variance(results: Sequence[Weighted], counts: Sequence[FloatArray], siz
 
 
 def weighted_squares(results: Sequence[Weighted]) -> float:
-    """Estimate `S_w`, the sum over all items of `(sum of w_r F_rx)^2`, of results of one pool; unbiased.
+    """Estimate `S_w`, the sum over all items of `(sum of w_r F_rx)^2`, of results of one pool, without bias.
 
     `sum_of_squares` estimates the squares. The sums of products of the counts of two results are estimated from the
     sketches of both results. Let M be the score that a cell adds minus the mean of its row. Then `E[sum_jc M_jc M'_jc]

@@ -127,10 +127,10 @@ class Side:
     def variance(self, share: FloatArray | None = None) -> FloatArray:
         """Return float64[g]: the variance of the share from randomisation and from the sampling of clients.
 
-        It is `sum over results of l n (noise + f(1-f)) / N^2`. Noise is the variance from the randomisation of one
-        answer. f is the result's own share, or `share` for all results if it is not None. If scores count supports, a
-        `Law` gives the noise at any share. Otherwise the noise is that of the estimate at its own share, because it
-        hardly depends on the share.
+        The variance is `sum over results of l n (noise + f(1-f)) / N^2`. Noise is the variance from the randomisation
+        of one answer. f is the result's own share, or `share` for all results if it is not None. If scores count
+        supports, a `Law` gives the noise at any share. Otherwise the estimate's noise at its own share is used, because
+        noise hardly depends on the share.
         """
         total = np.zeros(len(self.sizes))
         for result, one, law in zip(self.results, self.estimates, self._laws, strict=True):

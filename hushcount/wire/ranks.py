@@ -64,7 +64,7 @@ def carry(integers: Limbs) -> None:
 
 def multiply_add(integers: Limbs, factor: int, addends: UInt64Array) -> None:
     """Replace each x by `factor x + addend` in place, for a factor in 1..2**62 and addends below it; drop overflow."""
-    # The carry stays below the factor, so that no sum here reaches 2**64.
+    # The carry is always below the factor, so no sum in this loop reaches 2**64.
     low, high = np.uint64(factor) & _LOW, np.uint64(factor) >> _LIMB
     over = addends
     for limb in integers:

@@ -93,9 +93,10 @@ class Encoder(Protocol):
         """Return the law of the sum of the scores of each group, every field float64[g]; without collisions."""
 
     def group_collisions(self, asked: Grouped, held: bool = True) -> FloatArray:
-        """Return float64[g], users squared: the mean square error of each group's count by collisions in a pool.
+        """Return float64[g], users squared: each group's mean square error by collisions in a pool.
 
-        `held`: True for the error at the estimated counts, False for the error if nobody held an item of the group.
+        `held` is True for the error at the estimated counts, and False for the error if nobody held an item of the
+        group.
         """
 
     def group_lean(self, asked: Grouped) -> FloatArray:

@@ -35,7 +35,7 @@ class Hadamard(Universal):
 
     Reference: Bassily and Smith 2015; Acharya, Sun, Zhang 2019; Chen, Kairouz, Ozgur 2020; [P25] sections 4.1 to 4.3.
     The matrix is the smallest that has a row for every item of a block. The papers leave the constant row of the matrix
-    unused; here an item uses it, because only the law of a pair of rows matters.
+    unused; here an item uses the constant row, because only the law of a pair of rows matters.
     """
 
     domain: int

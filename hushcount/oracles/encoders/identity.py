@@ -17,7 +17,7 @@ from hushcount.wire.fields import Number
 
 @dataclass(frozen=True)
 class Identity(Universal):
-    """One function, `h(x) = x`, over a dictionary of `domain` items; nothing collides.
+    """The only function is `h(x) = x`, over a dictionary of `domain` items; no two items collide.
 
     Args:
         domain: d, at least 2.

@@ -118,8 +118,8 @@ def floyd_numpy(
         for column, cell in enumerate(cells):
             held[first + column if cell in held else cell] = None
         chosen[row] = list(held)
-    # The other cells are numbered 0..m-2. Each number from the own cell on becomes 1 larger, so it is never the own
-    # cell.
+    # The other cells are numbered 0..m-2. Each number from the own cell on becomes 1 larger, so no other cell gets the
+    # number of the own cell.
     chosen += chosen >= own[:, None]
     holders = np.flatnonzero(dropped < np.uint64(size))
     chosen[holders, dropped[holders].astype(np.intp)] = own[holders]

@@ -102,7 +102,7 @@ class WeightedDesign(Sized):
             np.add.at(tally, (line[:, None], self._cells(row)), counts[start : start + step, None])
 
     def group_spreads(self, groups: Groups, held: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The variance is exact for every cell of a client; the result is its mean over clients.
+        """The variance is exact for every cell of a client; the result is the mean of this variance over clients.
 
         A row has T cells of a group; `log_prob` gives the row's probability for a client's cell. Some sets of three
         cells are in more rows than others, so the variance depends on the group and on the client's cell.
