@@ -9,7 +9,7 @@ from itertools import islice
 from hushcount.errors import UsageError
 
 MOST_NAMED = 20
-"""The most invalid lines that an error names; it counts the others."""
+"""The most invalid lines that an error names; the error counts all other invalid lines."""
 _MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 Point = tuple[float, float]
-"""An argument, and the function's value there."""
+"""An argument, and the function's value at this argument."""
 _PULL = 0.2
 _MORE = 4
 

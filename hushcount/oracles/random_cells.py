@@ -38,7 +38,7 @@ class CellSum:
         mean, variance: of the sum; `start + i step` are the tabulated sums.
         tail: float64[g], descending: an upper bound of the probability of `start + i step` or more.
         head: float64[g], ascending: an upper bound of the probability of `start + i step` or less.
-        least: m^-k, the probability of one choice of cells; the law has no smaller tail.
+        least: m^-k, the probability of one choice of a cell in each row; no tail of the law is smaller unless it is 0.
     """
 
     mean: float

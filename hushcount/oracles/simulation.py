@@ -42,11 +42,11 @@ def fresh_functions(seed: int | None, run: int) -> str:
 
 @dataclass(frozen=True)
 class Population:
-    """The items, and how many clients hold each.
+    """The items, and the number of clients that hold each item.
 
     Attributes:
         items: uint64[d], the mechanism's items, all different.
-        held: int64[d], how many clients hold each.
+        held: int64[d], the number of clients that hold each item.
     """
 
     items: UInt64Array

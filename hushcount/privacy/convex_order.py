@@ -115,8 +115,8 @@ class Others:
     """What a report that supports both items or neither adds to U, see `divergence.Divergence`.
 
     A report adds `value`, which is e, if it supports both items; 1 if it supports neither item; 0 if it is not drawn
-    from the base law (`nothing`). `both`, `neither` and `nothing` are the probabilities of these three cases, up to a
-    common factor.
+    from the base law (`nothing`). The fields `both`, `neither` and `nothing` are the probabilities of the three cases,
+    up to a common factor.
     """
 
     value: float

@@ -61,9 +61,9 @@ def weighted_squares(results: Sequence[Weighted]) -> float:
     """Estimate `S_w`, the sum over all items of `(sum of w_r F_rx)^2`, of results of one pool, without bias.
 
     `sum_of_squares` estimates the squares. The sums of products of the counts of two results are estimated from the
-    sketches of both results. Let M be the score that a cell adds minus the mean of its row. Then `E[sum_jc M_jc M'_jc]
-    = (1 - 1/m)/k * gain gain'/(1 - 1/m)^2 * sum of F_x F'_x`, because clients of two results choose rows and answers
-    independently.
+    sketches of both results. Let M be the score that a cell adds to its items, minus the mean of the cell's row. Then
+    `E[sum_jc M_jc M'_jc] = (1 - 1/m)/k * gain gain'/(1 - 1/m)^2 * sum of F_x F'_x`, because clients of two results
+    choose rows and answers independently.
     """
     total, scores, factor = 0.0, [], 0.0
     for result, weight in results:

@@ -24,10 +24,10 @@ from hushcount.senders import Senders, weakest
 def added_up(results: Sequence[Counted]) -> tuple[Counted, ...]:
     """Return one result for each campaign file: its windows' tallies are added.
 
-    So the methods for one result serve several windows: exact laws of few supports, collisions that all windows of a
-    pool share, and answers that clients repeat from window to window. A client with a memory may have sent one answer
-    in every window of the file, so its equal reports add up over the windows: the variance of their sum is at most l^2
-    times the variance of one report, and exactly l^2 times if all windows repeat the answer.
+    Added-up windows are treated by the methods for one result: exact laws of few supports, collisions that all windows
+    of a pool share, and answers that clients repeat from window to window. A client with a memory may have sent one
+    answer in every window of the file, so its equal reports add up over the windows: the variance of their sum is at
+    most l^2 times the variance of one report, and exactly l^2 times if all windows repeat the answer.
 
     The column of an item is left out unless all windows have this column.
 
@@ -111,7 +111,7 @@ class Side:
 
     @cached_property
     def share(self) -> FloatArray:
-        """float64[g]: unbiased, so it may lie outside 0..1."""
+        """float64[g]: the unbiased share of each group, which may lie outside 0..1."""
         return np.asarray(sum(one.count for one in self.estimates) / self.reports, dtype=np.float64)
 
     @cached_property

@@ -78,8 +78,8 @@ class SubsetOf:
 
         The form is the rank among all lists, which is shortest, if the table of binomials fits into 64 MiB. If the
         table does not fit, the form is the shorter of a bitmap and an ascending list with as many bits a value as
-        `bound - 1` has. 101 of 10,000 take 1,414 bits as a list, 810 as a rank and 10,000 as a bitmap; 6,993 of 26,000
-        take 26,000 bits as a bitmap and 21,832 as a rank.
+        `bound - 1` has. For example, 101 of 10,000 values take 1,414 bits as a list, 810 as a rank and 10,000 as a
+        bitmap; 6,993 of 26,000 take 26,000 bits as a bitmap and 21,832 as a rank.
         """
         if ranks.table_octets(self.bound, self.count, _TABLE_OCTETS) <= _TABLE_OCTETS:
             return "rank"
@@ -228,7 +228,7 @@ def unpack(fields: Sequence[Field], octets: Octets) -> tuple[Reports, BoolArray]
 
 @dataclass(frozen=True)
 class _Layout:
-    """The order of fields in the integer, which is below `codes`: numbers from the least significant, then `big`."""
+    """The order of fields in the integer, which is below `codes`: numbers, the least significant first, then `big`."""
 
     numbers: tuple[Number, ...]
     big: SubsetOf | Bits | None

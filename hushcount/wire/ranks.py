@@ -183,7 +183,7 @@ def unrank(bound: int, count: int, ranks: Limbs) -> npt.NDArray[np.uint32]:
 
 
 def unrank_integers(bound: int, count: int, ranks: Limbs) -> npt.NDArray[np.uint32]:
-    """The plain twin of `kernels.ranks.unrank`; the tests compare both."""
+    """The plain twin of `kernels.ranks.unrank`; the tests compare both functions."""
     octets = to_octets(ranks, 4 * len(ranks))
     rows = [unrank_integer(bound, count, int.from_bytes(row.tobytes(), "little")) for row in octets]
     return np.array(rows, dtype=np.uint32).reshape(-1, count)

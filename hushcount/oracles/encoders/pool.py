@@ -148,7 +148,7 @@ class Pooled(Family):
         return clash * np.maximum(sizes * (max(total, n) - mine) + (sizes - 2.0) * mine + squared, 0.0)
 
     def group_lean(self: PoolEncoder, asked: Grouped) -> FloatArray:
-        """For g independent random cells of a row, g times the moment of one cell, which the tally shows."""
+        """The moment of g independent random cells of a row is g times that of one cell, which the tally shows."""
         matrix, cubes = self.cell_scores(asked.scored.tally.counts), 0.0
         step = max(1, _CHUNK_HASHES // self.pool_cells)
         for start in range(0, len(matrix), step):

@@ -207,8 +207,8 @@ class Runs:
         steps = np.zeros((len(tally), self.width + 1), dtype=np.int64)
         _add(steps, starts, rows, 1)
         _add(steps, np.minimum(ends, self.width), rows, -1)
-        # A run that passes the last cell continues at cell 0. For a run that does not pass the last cell these two
-        # steps cancel.
+        # A run that passes the last cell continues at cell 0. For a run that does not pass the last cell, the +1 and
+        # the -1 at cell 0 cancel.
         _add(steps, np.zeros_like(starts), rows, 1)
         _add(steps, np.maximum(ends - self.width, 0), rows, -1)
         tally += np.cumsum(steps[:, : self.width], axis=1)
