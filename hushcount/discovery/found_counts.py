@@ -77,8 +77,8 @@ def combine(
     The noisy count x1 has the variance v1 of Z. The frequency estimate x2 has variance v2, from its clients'
     randomisation and, with a pool of hash functions, from items that share its cells. `estimate_errors` must contain
     both parts of v2, or the weights are wrong and the error is too small. x1 and x2 are independent given the true
-    count: the auxiliary server draws Z for discovery reports, and clients randomise their frequency reports. No other
-    weight w gives `combined` a smaller variance.
+    count, because the auxiliary server draws Z for discovery reports, and clients randomise their frequency reports. No
+    other weight w gives `combined` a smaller variance.
 
     Both estimates must be of the same number: each report that is in only one of the two streams makes the true counts
     differ by 1. The bias of a kept count near the threshold is in `combined` with weight w, and the standard error does

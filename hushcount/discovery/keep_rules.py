@@ -26,7 +26,7 @@ With this share a value needs the fewest clients to be kept with probability 1/2
 _LOSS_SHARE_WITH_COUNTS = Fraction(3, 5)
 """The share for bins that lose reports if counts are shown.
 
-A larger share would reveal values of fewer clients, but would add more noise to their counts.
+A larger share of epsilon for these bins would reveal values of fewer clients, but add more noise to counts.
 """
 _LEVELS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 MOST_CAP = 1000

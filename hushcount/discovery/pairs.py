@@ -152,7 +152,8 @@ def keyed_name(form: DiscoveryFormat, value: str) -> Name:
 def name_of(output: bytes) -> Name:
     """Return the name from this output of the evaluator's function; nobody can compute it without an evaluation.
 
-    Hash and box key both come from the output. If the box key were public, anyone could test a guess on the inner box.
+    Hash and box key both come from the output. If the box key were public, anyone could check a guessed value against
+    the inner box.
     """
     return Name(*(_derived(output, part) for part in (b"bin hash", b"box key")))
 

@@ -21,7 +21,7 @@ def write_new(path: Path, data: str | bytes, mode: int) -> None:
 def write_once(
     path: Path, what: str, data: str | bytes, mode: int = 0o644, if_there: str = "exists: give another name"
 ) -> None:
-    """Write a new file that a person asked for; UsageError calls the file `what`, if it exists or cannot be written."""
+    """Write a new file that a person asked for; UsageError, with the name `what`, if it exists or cannot be written."""
     try:
         write_new(path, data, mode)
     except FileExistsError:

@@ -54,7 +54,7 @@ class SupportLaw:
             n: reports.
             share: of the item, in [0, 1].
             near: with blocks, the share of users that hold another item of the same block; None stands for the worst
-                case: all users of other items hold an item of the block.
+                case, in which all users of other items hold an item of the block.
 
         Reference: [P26] Theorem 2.6; [J] Theorem 3 corrected, docs/mathematics.md sections 5 and 8: the printed
         `p^2/k` and `alpha1^2/k` ignore that a client answers in only one row, and overstate the variance (see tests).

@@ -17,7 +17,7 @@ from hushcount.maths import field61
 from hushcount.threads import available_threads
 
 AT_ONCE = 1 << 21
-"""The most progressions in one call, at about 50 bytes each; the more are in a call, the cheaper is each in `group`."""
+"""The most progressions in one call, at about 50 bytes each; in larger calls `group` needs less time for each."""
 
 CELL_NS = 3.0
 BIT_NS = 0.9

@@ -125,11 +125,11 @@ class Estimate(ABC):
 class Supports(Estimate):
     """Independent reports that support an item or not: C, the number of supports, is Bin(F, p*) + Bin(n - F, q*).
 
-    The p-value is the binomial tail of Bin(n, q*). Limits are for F, the number of these clients that hold the item. If
-    F were the low limit, a C as large as the observed one or larger would have probability `tail`; if F were the high
-    limit, a C as small as the observed one or smaller would have probability `tail` (`SupportCounts`). If the clients
-    are a sample of a population, the limits contain the population's share less often, above all for a frequent item:
-    sampling adds `n f(1-f)` to the variance.
+    The p-value is the binomial tail of Bin(n, q*). Limits are for F, the number of reporting clients that hold the
+    item. If F were the low limit, a C as large as the observed one or larger would have probability `tail`; if F were
+    the high limit, a C as small as the observed one or smaller would have probability `tail` (`SupportCounts`). If the
+    clients are a sample of a population, the limits contain the population's share less often, above all for a frequent
+    item, because sampling adds `n f(1-f)` to the variance.
 
     Attributes:
         supports: int64[c], C.
@@ -236,7 +236,7 @@ def binomial_tail(successes: IntArray, trials: IntArray | np.int64, chance: floa
 def _root(others: FloatArray, square: float, count: FloatArray, side: float) -> FloatArray:
     """Return the h of 0 or more with `h^2 = others + square max(count + side h, 0)`; side is -1 or 1."""
     half = side * square / 2.0
-    # At a limit below 0 the item has no reports of its own, so `square` adds nothing.
+    # At a limit below 0 the item has no reports of its own, so the noise of its own reports is 0.
     inside = np.maximum(half**2 + others + square * count, 0.0)
     found = half + np.sqrt(inside)
     return np.where(count + side * found < 0.0, np.sqrt(others), found)

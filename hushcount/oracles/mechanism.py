@@ -182,7 +182,7 @@ class Mechanism:
 
         See `SupportLaw.noise`. Collisions in a pool are left out: see `collision_variance`. With blocks of items the
         variance depends on `near`, the share of users that hold another item of the block; None stands for the worst
-        case: all users of other items hold items of the block.
+        case, in which all users of other items hold items of the block.
         """
         return self.law.noise(n, share, near)
 

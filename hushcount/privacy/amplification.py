@@ -145,8 +145,8 @@ def largest_local_epsilon(
 ) -> float:
     """Return the largest local epsilon, to 1e-4 of itself, at which n shuffled reports have at most epsilon `wanted`.
 
-    `law_at` returns the mechanism's law at a local epsilon, or None for the general law. The search is short if the
-    result is a little above `near`.
+    `law_at` returns the mechanism's law at a local epsilon, or None for the general law. The search takes few steps if
+    the result is a little above `near`.
 
     Raises:
         ValueError: even a local epsilon of 0.0001 is too large, or an argument is out of range.

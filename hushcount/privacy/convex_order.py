@@ -112,7 +112,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Others:
-    """What a report that supports both items or neither adds to U, see `divergence.Divergence`.
+    """What a report that supports both items, or neither item, adds to the U of `divergence.Divergence`.
 
     A report adds `value`, which is e, if it supports both items; 1 if it supports neither item; 0 if it is not drawn
     from the base law (`nothing`). The fields `both`, `neither` and `nothing` are the probabilities of the three cases,

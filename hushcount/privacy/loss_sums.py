@@ -137,7 +137,7 @@ class Total:
         return cls(losses, np.maximum(masses, 0.0), tilt, scale, lost, error, rounding)
 
     def delta(self, epsilon: float) -> float:
-        """Return a delta at an epsilon of at least 0; it is not below the delta of all pairs together."""
+        """Return a delta at an epsilon of at least 0; this delta is not below the delta of all pairs together."""
         first = int(np.searchsorted(self.losses, epsilon, side="right"))
         losses = self.losses[first:]
         exponents = self.scale - self.tilt * losses

@@ -131,8 +131,9 @@ class Compared:
         """Return float64[g]: the larger of `p_value` and Fisher's p-value, with any number of supports.
 
         Groups without a common law of both sides get `p_value`. Far out in the tails the normal law's p-value is too
-        small: at 1,000 expected supports the normal law gives 1e-7 for an event of probability 1.1e-7. Use this method
-        to promise a rate of false alarms for many items. The method takes about a millisecond for each group.
+        small. For example, at 1,000 expected supports the normal law gives 1e-7 for an event of probability 1.1e-7. Use
+        this method to promise a rate of false alarms for many items. The method takes about a millisecond for each
+        group.
         """
         largest, chosen = self.p_value.copy(), self._alike & (self._spread > 0.0)
         if chosen.any():

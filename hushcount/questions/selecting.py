@@ -61,7 +61,7 @@ def select(
 ) -> tuple[str, ...]:
     """Return the items of a choice, distinct and canonical; a glob or prefix keeps the order of the dictionary.
 
-    Named items keep their order, and need not be in the dictionary. A glob matches whole items and is case-sensitive.
+    Named items keep their order, and need not be in the dictionary. A glob must match the whole item, and case matters.
 
     Args:
         listed: the items of the dictionary; None in an open domain.
@@ -97,9 +97,9 @@ def by_prefix(items: Iterable[str], separator: str, depth: int, *, from_right: b
     """Return a group for every node of the tree of items, down to `depth`; children follow their parent.
 
     A node's name is the text of its items up to a separator, or the whole text: `a/b/c` is in `a`, `a/b` and `a/b/c`.
-    An item that is a node itself, such as `a/b` beside `a/b/c`, counts in that node. Separators are not merged: `a//b`
-    and `a/b` are two items, the first in the node `a/`. The empty text is never a node, so the top node of `/a` is
-    `/a`.
+    An item that is a node itself, such as `a/b` beside `a/b/c`, counts in the node of its own name. Separators are not
+    merged, so `a//b` and `a/b` are two items, the first in the node `a/`. The empty text is never a node, so the top
+    node of `/a` is `/a`.
 
     Args:
         items: distinct.

@@ -210,5 +210,5 @@ class Universal(Family):
 def require_items(items: UInt64Array, domain: int) -> None:
     """Raise ValueError unless every item is in 0..domain-1."""
     if items.size and int(items.max()) >= domain:
-        # The position of an item would reveal the item, so the message does not contain it.
+        # The position of an item would reveal the item, so the message does not contain the position.
         raise ValueError(f"an item is outside of the domain, 0..{domain - 1}")
