@@ -63,7 +63,8 @@ def residue_at(turn: np.uint64, prime: np.uint64) -> np.uint64:
 def exact_division(divisor: int) -> tuple[int, int]:
     """Return (u, k) such that `x u mod 2**64`, rotated k bits to the right, is `x / divisor` if that is whole.
 
-    If it is not whole, the result is above every quotient, so one comparison tests both divisibility and the quotient.
+    If `x / divisor` is not whole, the result is above every quotient, so one comparison tests both divisibility and the
+    quotient.
     Reference: Granlund and Montgomery 1994, section 9.
     """
     twos = (divisor & -divisor).bit_length() - 1

@@ -74,9 +74,9 @@ def general_law(epsilon: float) -> BlanketLaw:
 
     Every randomiser is a function of an extremal one, because the vectors with entries 1 and e span the cone
     `v_x <= e v_y`. The law of W is linear in (one, both, neither), and `(e+1) one + e both + neither = 1`. So the law
-    of W is a mixture of three laws: one = 1/(e+1), both = 1/e, and neither = 1. In the third law W is constant. In the
-    second law W takes two values, and in the first law W takes no value between these two. All three laws have the mean
-    1 - E. So the first law is the widest in the convex order, and sums of its W are the widest sums.
+    of W is a mixture of three laws: one = 1/(e+1), both = 1/e, and neither = 1. If neither = 1, W is constant. If both
+    = 1/e, W takes two values, and if one = 1/(e+1), W takes no value between these two. In all three laws W has the
+    mean 1 - E. So the law with one = 1/(e+1) is the widest in the convex order, and sums of its W are the widest sums.
 
     Reference: the bound is that of Feldman, McMillan, Talwar 2023; this proof is ours.
     """

@@ -160,7 +160,7 @@ def _terms(others: Others, reports: int, block: _Block, spread: Spread) -> tuple
 def _error(blocks: list[_Block], tails: list[FairTails], longest: float, terms: int) -> float:
     """Return a bound of the relative rounding error of a sum of terms, with windows of at most `longest` counts.
 
-    A step from a mode adds less than 3 units of rounding, an addition 1.
+    A step from a mode adds less than 3 units of rounding, and an addition adds 1 unit.
     """
     steps = max(len(part.tails) for part in tails) + blocks[-1].coins - blocks[0].coins + longest
     return _UNIT * (8.0 * (steps + 2.0**12) + terms)

@@ -80,7 +80,7 @@ def windows_answer(gained: Amplified, windows: int) -> Answer:
 
 
 def windows_notes(windows: int) -> Iterator[str]:
-    """Yield the conditions of the two bounds on several windows."""
+    """Yield the conditions under which the two bounds on several windows hold."""
     yield (
         f"the sum and the joint epsilon are for one client with one report in each of {windows:,} windows, and bound "
         "how well any two sequences of its values are told apart, if the shuffler is honest in all windows and every "

@@ -28,7 +28,7 @@ class Encoder(Protocol):
 
     @property
     def cells(self) -> int:
-        """How many cells a function has."""
+        """The number of cells of a function."""
 
     @property
     def domain(self) -> int | None:
