@@ -25,8 +25,8 @@ def group(counts: Counts, progressions: Progressions, items: UInt64Array, thread
     if not len(progressions.slopes):
         return
     sizes = np.bincount(progressions.slopes.astype(np.intp))
-    # A residue is in at most as many progressions as its slope has. So the smallest integer type for the number of
-    # progressions counts exactly, although steps of -1 wrap around. A small table stays in the nearest cache.
+    # The count at a residue is at most the number of progressions with the slope. So the smallest integer type for the
+    # number of progressions counts exactly, although steps of -1 wrap around. A small table stays in the nearest cache.
     kind = np.min_scalar_type(int(sizes.max()))
     places = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
     begins, lengths = _by_slope(progressions.slopes, places, progressions.begins, progressions.lengths)

@@ -90,9 +90,9 @@ class SupportCounts:
 
         `low` misses F if `low` is above F, and `high` misses F if `high` is below F. Where K has exactly the law of
         this class, the probability is `tail` at most, up to the error that `EXACT_BELOW` states. The estimate
-        `(K - n q*)/(p* - q*)` is between low and high. `low`, `high` and the estimate may lie outside 0..n. Below 0,
-        the law is that of fewer than n reports, all from clients without the item; above n, the law is that of more
-        than n reports, all from clients with the item.
+        `(K - n q*)/(p* - q*)` is between low and high. `low`, `high` and the estimate may lie outside 0..n. For F below
+        0, K has the law of fewer than n reports, all from clients without the item; for F above n, K has the law of
+        more than n reports, all from clients with the item.
         """
         each = self.each
         moments = self.own / each, self.other / each, self.own_spread / each**2, self.other_spread / each**2
