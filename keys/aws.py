@@ -15,7 +15,7 @@ _ARN = re.compile(r"arn:aws(?:-[a-z-]+)?:kms:([a-z0-9-]{1,32}):[0-9]{12}:(?:key|
 
 
 def encrypt(name: str, plain: bytes, context: dict[str, str]) -> bytes:
-    """Encrypt up to 4096 bytes with the key that the ARN names; the service authenticates them with the context."""
+    """Encrypt up to 4096 bytes with the key of this ARN; `decrypt` needs the same context."""
     return _ask(name, "encrypt", "CiphertextBlob", Plaintext=plain, EncryptionContext=context)
 
 
@@ -45,7 +45,7 @@ def _ask(name: str, method: str, wanted: str, **fields: Any) -> bytes:
     failed: HushcountError
     try:
         client = boto3.session.Session().client("kms", region_name=match[1], config=limits)
-        # The AWS configuration file may name an address too.
+        # The AWS configuration file, too, may set the address of AWS KMS.
         cloud.require_safe(client.meta.endpoint_url, "the endpoint URL of AWS KMS")
         host = urlsplit(client.meta.endpoint_url).netloc
         value = getattr(client, method)(KeyId=name, **fields).get(wanted)
@@ -55,12 +55,13 @@ def _ask(name: str, method: str, wanted: str, **fields: Any) -> bytes:
     except UsageError:
         raise
     except (NoCredentialsError, PartialCredentialsError) as error:
-        # These two errors name the missing variable and show no value.
+        # These two exceptions name the missing variable, and show no secret.
         failed = UsageError(f"no credentials for {_SERVICE}: {error}; set them, or run on a machine with a role")
     except ClientError as error:
         status = error.response["ResponseMetadata"]["HTTPStatusCode"]
         failed = cloud.refusal(_SERVICE, host, status, error.response["Error"].get("Code"))
     except Exception as error:
         failed = cloud.failure(_SERVICE, host, error)
-    # Raised outside the handlers, without the library's error as context, because that holds request and answer.
+    # The error is raised outside the handlers, so that it does not carry the library's exception, which holds the
+    # request and the answer.
     raise failed

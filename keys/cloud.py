@@ -1,6 +1,6 @@
-"""Time limits, address checks, silenced loggers and one-sentence errors for all key services.
+"""What all key services share: time limits, address checks, silenced loggers, and errors of one sentence.
 
-No error repeats the message of a library or a service, because that message may hold the request, with a secret in it.
+No error repeats the message of a library or a service, because that message may hold the request, and so a secret.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from hushcount.errors import HushcountError, UsageError
 
 SECONDS = 10.0
-"""The longest wait of one attempt for an answer."""
+"""The longest time, in seconds, that one request waits for an answer."""
 ATTEMPTS = 3
-"""The most attempts on a busy service, the first one included."""
+"""The most times that a request is sent to a busy service, including the first time."""
 
 
 def missing_library(service: str, extra: str) -> UsageError:
@@ -33,28 +33,28 @@ def address_in(variable: str) -> str | None:
 
 
 def require_safe(url: str, name: str) -> None:
-    """Raise UsageError unless an address is https://, or http:// on this machine: no secret leaves it unencrypted."""
+    """Raise UsageError unless an address is https://, or http:// on this machine, so that no secret is sent openly."""
     try:
         parts = urlsplit(url)
         usable = bool(parts.hostname) and parts.scheme in ("https", "http") and parts.port != 0
     except ValueError:
         usable = False
     if not usable or "@" in url:
-        # The error does not repeat the address, which may hold a password before the @.
+        # The error does not repeat the address, because the address may hold a password before the @.
         raise UsageError(f"{name} is not a valid address, must be https://host or https://host:port")
     if parts.scheme == "http" and not _is_loopback(str(parts.hostname)):
         raise UsageError(f"{name} is {url!r}, must begin with https://: http:// is allowed for this machine only")
 
 
 def silence(*libraries: str) -> None:
-    """Keep libraries from logging anything except errors: at DEBUG they log requests, with keys and credentials."""
+    """Keep libraries from logging below ERROR: at DEBUG they log requests, with keys and credentials."""
     for name in list(logging.root.manager.loggerDict):
         if f"{name}.".startswith(tuple(f"{library}." for library in libraries)):
             logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def refusal(service: str, host: str, status: int, code: object) -> HushcountError:
-    """Return the error for an HTTP refusal, with the service's error code if that code is one plain word."""
+    """Return the error for an HTTP refusal; it repeats the service's error code if that code is one plain word."""
     word = f" {code}" if isinstance(code, str) and re.fullmatch(r"[A-Za-z_]{1,64}", code) else ""
     return HushcountError(f"{service} at {host} answered {status}{word}")
 
@@ -65,7 +65,7 @@ def failure(service: str, host: str, error: BaseException) -> HushcountError:
 
 
 def reason(error: BaseException) -> str:
-    """Return the operating system's reason for a library's error, or the error's type if there is no such reason."""
+    """Return the operating system's text on a library's exception, or the exception's type if there is no such text."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.strerror:

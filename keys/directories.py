@@ -35,7 +35,7 @@ AnyKey = TypeVar("AnyKey", bound=Guarded)
 
 
 class PublicFile(Part):
-    """The public keys for a new campaign file, by role; a role without a key has an empty tuple."""
+    """The public keys for a new campaign file, by role; the tuple of a role without a key is empty."""
 
     analyzer: tuple[PublicKeyPart, ...] = ()
     aux_server: tuple[PublicKeyPart, ...] = ()
@@ -44,10 +44,11 @@ class PublicFile(Part):
 
 @dataclass(frozen=True)
 class KeyReference:
-    """The place of a private key. A job graph carries this reference, which holds no secret, instead of the key.
+    """The source, role and id by which a private key is found.
 
-    Every method that opens the key raises UsageError if the key is missing, unreadable, readable by other users, or has
-    another role or id, and HushcountError if the key service does not unwrap the key. No error shows a part of the key.
+    A job graph holds this reference instead of the key, because the reference holds no secret. Every method that opens
+    the key raises UsageError if the key is missing, unreadable, readable by other users, or has another role or id, and
+    HushcountError if the key service does not unwrap the key. No error shows a part of the key.
 
     Attributes:
         source: the key directory on the machine that opens the key; or env:NAME, an environment variable of that
@@ -62,12 +63,12 @@ class KeyReference:
 
     @property
     def place(self) -> str:
-        """The place of the key, as messages name it."""
+        """The place where the key is stored, as messages name it."""
         return records.name_of(self.source) if records.is_text(self.source) else f"key file {self.path}"
 
     @property
     def path(self) -> Path:
-        """The key file; meaningless if the source is env:NAME or gcp-secret://NAME."""
+        """The path of the key file; meaningless if the source is env:NAME or gcp-secret://NAME."""
         return records.key_path(Path(self.source), self.role, self.id)
 
     def read(self) -> PrivateKey:
@@ -90,7 +91,10 @@ class KeyReference:
         return self._matching(private_kind(self.role))
 
     def sign(self, payload: bytes, purpose: Purpose) -> Signature:
-        """Open the key, sign with it, and forget it. `hushcount.campaigns.signatures` verifies with public keys."""
+        """Open the key, sign with it, and drop it from memory.
+
+        `hushcount.campaigns.signatures` verifies the signatures.
+        """
         return self.read_signing().sign(payload, purpose)
 
     def _require(self, roles: Sequence[Role], does: str) -> None:
@@ -115,7 +119,7 @@ class KeyReference:
 def campaign_key(
     source: Path | str, role: Role, listed: Sequence[PublicKeyPart] | Sequence[EvaluatorKeyPart]
 ) -> KeyReference:
-    """Find the private key to a public key of a campaign, and open it once, before any data is read.
+    """Find the private key for a public key of a campaign, and open it once, before any data is read.
 
     The source is a key directory, env:NAME, or gcp-secret://NAME; `listed` is the campaign's one key of this role.
 
@@ -133,7 +137,7 @@ def campaign_key(
 
 
 def active_key(source: Path | str, role: SigningRole, at: datetime | None = None) -> KeyReference:
-    """Find the private key that a role signs with at a time, by default now.
+    """Find the private key with which a role signs at the time `at`, by default now.
 
     The source is a key directory; or env:NAME or gcp-secret://NAME with exactly one key of the role.
 
@@ -159,7 +163,7 @@ def active_key(source: Path | str, role: SigningRole, at: datetime | None = None
 
 
 def private_keys(directory: Path) -> tuple[Guarded, ...]:
-    """Open every private key of a key directory, for a search that shows that no key leaked."""
+    """Open every private key of a key directory, to search outputs for leaked keys."""
     keys: list[Guarded] = []
     for role in ROLES:
         for path in sorted(directory.glob(f"{role}-*.key")):
@@ -171,7 +175,7 @@ def private_keys(directory: Path) -> tuple[Guarded, ...]:
 def verify_keys(source: Path | str, role: SigningRole, *, retired: bool = False) -> tuple[VerifyKeyPart, ...]:
     """Return the public keys that verify a role's signatures, from the signer's public.json or a directory with it.
 
-    With `retired`, the retired keys are returned too: they verify old signatures.
+    With `retired`, retired keys are returned too, because they verify old signatures.
 
     Raises:
         UsageError: the listing cannot be read, or lists no such key.
@@ -185,12 +189,12 @@ def verify_keys(source: Path | str, role: SigningRole, *, retired: bool = False)
 
 
 def read_public(directories: Sequence[Path], at: datetime | None = None) -> PublicFile:
-    """Return the public keys for a campaign that begins at a time: each role's active key in the key directories.
+    """Return each role's active public key in the key directories, for a campaign that begins at the time `at`.
 
-    An epoch's key of the evaluator also depends on the epochs before (`keys.listing.next_key`).
+    The evaluator's key for an epoch also depends on the keys of earlier epochs (`keys.listing.next_key`).
 
     Raises:
-        UsageError: a listing is missing or invalid, or lists keys of an opening role, but no active one.
+        UsageError: a listing is missing or invalid, or lists keys of a role that opens, but no active key of that role.
     """
     now = at or MACHINE.now()
     active: dict[str, list[dict[str, object]]] = {}
@@ -216,8 +220,9 @@ def create(
 ) -> PublicFile:
     """Make a key pair for each role in a new key directory, and return the public keys for a campaign file.
 
-    The keys are valid for `days` days from now on. `wrap` names the key of a key service that wraps the secrets,
-    gcp-kms://... or aws-kms://...; without it the key files hold the plain secrets. An evaluator gets `number` keys.
+    The keys are valid for `days` days from now on. `wrap` names the key with which a key service wraps the secrets,
+    gcp-kms://... or aws-kms://...; without `wrap` the key files hold the secrets unencrypted. The role evaluator gets
+    `number` keys, every other role gets one.
 
     Raises:
         UsageError: a key file exists (it is never overwritten), or the directory cannot be written.
@@ -242,7 +247,7 @@ def _reference(source: Path | str, role: Role, id: str) -> KeyReference:
 
 
 def _require_kept(reference: KeyReference) -> None:
-    """Raise if the directory lists the key as retired, or has no file for it; a missing listing is no error."""
+    """Raise if the key directory lists the key as retired, or has no file for it; a missing public.json is no error."""
     directory = Path(reference.source)
     listing = read_listing(directory) if (directory / PUBLIC_FILE).exists() else KeyListing()
     listed = listing.find(reference.id)

@@ -1,4 +1,4 @@
-"""The evaluator's private key: it applies a pseudorandom function to blinded elements (RFC 9497, mode VOPRF)."""
+"""The evaluator's private key, which applies a pseudorandom function to blinded elements (RFC 9497, mode VOPRF)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class EvaluatorKey(Guarded):
         self.id = evaluator_key_id(self.public_key)
 
     def evaluate(self, blinded: bytes) -> bytes:
-        """Return the evaluated elements, n x 32 bytes, and one proof for all, 64 bytes.
+        """Return the evaluated elements, n x 32 bytes, and one proof for all elements, 64 bytes.
 
         Raises:
-            ValueError: there are not 1..MOST_EVALUATIONS elements of 32 bytes, or one element is not in the group or is
-                its identity. The error does not show the element.
+            ValueError: the number of elements of 32 bytes is not in 1..MOST_EVALUATIONS, or an element is not in the
+                group, or is the group's identity. The error does not show the element.
         """
         count, rest = divmod(len(blinded), ELEMENT_BYTES)
         if rest or not 1 <= count <= MOST_EVALUATIONS:
@@ -37,10 +37,10 @@ class EvaluatorKey(Guarded):
             elements = [read(blinded[start : start + ELEMENT_BYTES]) for start in range(0, len(blinded), ELEMENT_BYTES)]
         except ValueError:
             raise ValueError("a blinded element is not a valid element of ristretto255") from None
-        # The library puts the proof first.
+        # The library puts the proof before the elements; this method returns the proof after them.
         made = bytes(self.__evaluator.evaluate_batch(elements).serialize())
         return made[PROOF_BYTES:] + made[:PROOF_BYTES]
 
     def outputs(self, inputs: Sequence[bytes]) -> list[bytes]:
-        """Return the 64-byte output of each input, without blinding, for a caller that has both key and inputs."""
+        """Return the 64-byte output of each input without blinding, for a caller that has both key and inputs."""
         return [bytes(self.__evaluator.evaluate_known_input(one)) for one in inputs]

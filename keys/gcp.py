@@ -1,4 +1,4 @@
-"""Google's KMS and Secret Manager through Google's libraries, over REST; the libraries find the credentials."""
+"""Google's KMS and Secret Manager through Google's libraries, over REST; these libraries find the credentials."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOGGERS = ("google.auth", "google.cloud.kms_v1", "google.cloud.secretmanager_v1
 
 
 class _Service(NamedTuple):
-    """A service: its name in errors, the variable that may hold another address, and its client class."""
+    """A Google service: its name in errors, the variable that may set another address, and the client class."""
 
     name: str
     variable: str
@@ -52,7 +52,7 @@ _SECRETS = _Service(
 
 
 def encrypt(name: str, plain: bytes, context: dict[str, str]) -> bytes:
-    """Encrypt up to 64 KiB with the key of this resource name; the service authenticates them with the context."""
+    """Encrypt up to 64 KiB with the key of this resource name; decrypting needs the same context."""
     answer = _crypt(name, "encrypt", "plaintext", plain, context)
     if not (answer.verified_plaintext_crc32c and answer.verified_additional_authenticated_data_crc32c):
         raise HushcountError(f"{_KMS.name} did not confirm the CRC32C of what it encrypted: try again")
@@ -67,7 +67,7 @@ def decrypt(name: str, wrapped: bytes, context: dict[str, str]) -> bytes:
 
 
 def secret_name(source: str) -> str:
-    """Return the resource name in gcp-secret://NAME; a command's path option may have removed a slash."""
+    """Return the resource name in gcp-secret://NAME, also if a command's path option removed one of the slashes."""
     name = source.removeprefix(SECRET_SCHEME).lstrip("/")
     if not _SECRET_NAME.fullmatch(name):
         raise UsageError(f"keys are {source!r}, must be gcp-secret://projects/P/secrets/S/versions/V")
@@ -75,10 +75,10 @@ def secret_name(source: str) -> str:
 
 
 def read_secret(name: str) -> str:
-    """Return the text of a secret's version."""
+    """Return the text that a version of a secret holds."""
     answer = _ask(_SECRETS, _SECRETS.client_class(), "access_secret_version", {"name": name})
     data = _intact(_SECRETS, answer.payload, "data")
-    # The decoder's error holds the secret, so it must not become the context of ours.
+    # UnicodeDecodeError holds the secret, so the error that is raised below must not carry it as its context.
     with suppress(UnicodeDecodeError):
         return data.decode()
     raise HushcountError(f"{_SECRETS.name} answered without text in the secret's payload")
@@ -118,7 +118,7 @@ def _ask(service: _Service, client_class: Any, method: str, request: dict[str, A
     failed: HushcountError
     try:
         client = client_class(transport="rest", client_options={"api_endpoint": address} if address else None)
-        # A redirect would send the secret to another host.
+        # Following a redirect would send the secret to another host.
         client.transport._session.max_redirects = 0
         retry = Retry(predicate=is_worth_another, initial=0.2, maximum=1.0)
         return getattr(client, method)(request=request, retry=retry, timeout=cloud.SECONDS)
@@ -131,7 +131,8 @@ def _ask(service: _Service, client_class: Any, method: str, request: dict[str, A
         failed = cloud.refusal(service.name, host, int(error.code), _status_in(error.response))
     except Exception as error:
         failed = cloud.failure(service.name, host, error)
-    # Raised outside the handlers, without the library's error as context, because that holds request and answer.
+    # The error is raised outside the handlers, so that it does not carry the library's exception, which holds the
+    # request and the answer.
     raise failed
 
 
@@ -142,7 +143,7 @@ def _checksum(data: bytes) -> int:
 
 
 def _intact(service: _Service, answer: Any, field: str) -> bytes:
-    """Return a field of an answer, checked against the CRC32C that came with it."""
+    """Return a field of a service's answer, after checking it against the CRC32C in the same answer."""
     data = bytes(getattr(answer, field))
     if not data:
         raise HushcountError(f"{service.name} answered without {field}")

@@ -16,7 +16,7 @@ from hushcount.arrays import BoolArray, Octets
 
 
 def open_rows(sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]:
-    """Open every row of uint8[n, L + 48]: return uint8[n, L], zeros where a row did not open, and which rows opened."""
+    """Open every row of uint8[n, L + 48]; return uint8[n, L], zero in rows that did not open, and which rows opened."""
     _require(public_key, crypto_box_PUBLICKEYBYTES)
     _require(secret, crypto_box_SECRETKEYBYTES)
     count, size = sealed.shape
@@ -27,17 +27,17 @@ def open_rows(sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets,
     source, target, open_box = _pointer(np.ascontiguousarray(sealed)), _pointer(plain), lib.crypto_box_seal_open
     for row in range(count):
         opened[row] = open_box(target + row * length, source + row * size, size, public_key, secret) == 0
-    # A failed opening may leave bytes behind.
+    # libsodium may write bytes into a row that it then fails to open.
     plain[~opened] = 0
     return plain, opened
 
 
 def _pointer(rows: Octets) -> Any:
-    """Return a pointer to contiguous rows; the pointer keeps the array alive."""
+    """Return a pointer to contiguous rows; while the pointer exists, the array is not freed."""
     return ffi.from_buffer("unsigned char[]", rows)
 
 
 def _require(key: bytes, length: int) -> None:
-    # libsodium does not check the length. The error must not name the key.
+    # libsodium does not check the length of a key. The error must not show the key.
     if len(key) != length:
         raise ValueError(f"key has {len(key)} bytes, must have {length}")

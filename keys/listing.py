@@ -1,8 +1,8 @@
-"""A key directory's public.json: the public keys of every role and state (docs/adr/0017), and how it is changed.
+"""A key directory's public.json: how the public keys of all roles and states are listed and changed (docs/adr/0017).
 
-Each epoch of an oblivious campaign takes the next of the evaluator's keys, and no key is taken twice. If one key served
-two campaign files, evaluations for the clients of one file would test guesses against stored hashes of the other file,
-even if both belong to one campaign.
+Each epoch of an oblivious campaign uses the next of the evaluator's keys, and no key is used for two epochs. If one key
+served two campaign files, evaluations for the clients of one file would test guesses against stored hashes of the other
+file, even if both belong to one campaign.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ State = Literal["pending", "active", "expiring", "retired"]
 
 
 def listing_directory(source: Path | str) -> Path:
-    """Return the key directory of a source, which is the directory itself or its public.json."""
+    """Return the key directory that a source names: the source is this directory, or its public.json."""
     path = Path(source)
     return path.parent if path.name == PUBLIC_FILE else path
 
@@ -62,7 +62,7 @@ class ListedKey(Part):
 
     @property
     def part(self) -> PublicKeyPart | EvaluatorKeyPart | VerifyKeyPart:
-        """The key as other files list it: without overlap and retirement."""
+        """The key as other files list it: without the fields of overlap and retirement."""
         return _kind(self.role)(id=self.id, key=self.key, not_before=self.not_before, not_after=self.not_after)
 
 
@@ -80,7 +80,7 @@ def private_kind(role: Role) -> type[PrivateKey] | type[EvaluatorKey] | type[Sig
 
 
 class KeyListing(Part):
-    """All keys that a directory has or had."""
+    """All keys that a key directory has or had."""
 
     keys: tuple[ListedKey, ...] = ()
 
@@ -89,7 +89,8 @@ class KeyListing(Part):
         ids = [key.id for key in self.keys]
         if len(set(ids)) < len(ids):
             raise ValueError("keys: an id is listed twice")
-        # The evaluator makes keys for several epochs ahead, before it is known when each epoch begins.
+        # Two keys of the evaluator may begin together: it makes keys for several epochs before it knows when each epoch
+        # begins.
         for role in {key.role for key in self.keys} - set(EVALUATING_ROLES):
             begins = [key.not_before for key in self.kept(role)]
             if len(set(begins)) < len(begins):
@@ -109,23 +110,23 @@ class KeyListing(Part):
         return next((key for key in self.keys if key.id == id), None)
 
     def active(self, role: Role, at: datetime) -> ListedKey | None:
-        """Return the newest of a role's keys that are valid at a time, or None."""
+        """Return the newest of a role's keys that are valid at the time `at`, or None if no key is valid then."""
         valid = [key for key in self.kept(role) if key.not_before <= at < key.not_after]
         return valid[-1] if valid else None
 
     def state(self, key: ListedKey, at: datetime) -> State:
-        """Return the state of a key of this listing at a time; a retired key counts as retired at any time."""
+        """Return the state of a key of this listing at the time `at`; a retired key counts as retired at any time."""
         if key.retired_at is not None:
             return "retired"
         if at < key.not_before:
             return "pending"
         if key.role in EVALUATING_ROLES:
-            # Each key belongs to another epoch, so a later key does not replace an earlier one.
+            # Each key of the evaluator belongs to one epoch, so a later key does not replace an earlier key.
             return "active" if at < key.not_after else "expiring"
         return "active" if self.active(key.role, at) == key else "expiring"
 
     def opened_until(self, key: ListedKey) -> datetime | None:
-        """Return the end of the overlap with the next key; None without a next key, and for an evaluator's key."""
+        """Return when the overlap with the next key ends; None if there is no next key, and for an evaluator's key."""
         if key.role in EVALUATING_ROLES:
             return None
         later = next((other for other in self.kept(key.role) if other.not_before > key.not_before), None)
@@ -187,9 +188,10 @@ def _listed(directory: Path) -> bytes | None:
 
 @contextmanager
 def changing(directory: Path) -> Iterator[Callable[[Path, str, int], None]]:
-    """Lock a key directory, and yield a function that writes new files there.
+    """Lock a key directory for a block, and yield a function that writes new files there.
 
-    If the block fails, the new files are removed, unless public.json has changed: clients may seal to keys in it.
+    If the block fails, the new files are removed, unless public.json has changed, because clients may already seal to
+    the keys listed there.
 
     Raises:
         UsageError: the directory cannot be written.
@@ -226,19 +228,20 @@ def listed_keys(sources: Sequence[Path]) -> tuple[EvaluatorKeyPart, ...]:
         UsageError: a listing is missing or invalid.
     """
     found = [key for source in sources for key in read_listing(listing_directory(source)).kept("evaluator")]
-    # A directory may be named twice.
+    # `sources` may name a directory twice, so a key is listed once by its id.
     parts = {key.id: key.part for key in sorted(found, key=lambda key: key.not_before)}
     return tuple(part for part in parts.values() if isinstance(part, EvaluatorKeyPart))
 
 
 def next_key(sources: Sequence[Path], at: datetime, used: Collection[str] = ()) -> EvaluatorKeyPart:
-    """Return the evaluator's key for a campaign that begins at a time.
+    """Return the evaluator's key for a campaign file that begins at the time `at`.
 
     Args:
-        used: ids of evaluator keys in other campaign files of all campaigns; the next key comes after all of them.
+        used: ids of evaluator keys in all other campaign files, also of other campaigns; the returned key is newer than
+            these keys.
 
     Raises:
-        UsageError: a listing is missing or invalid, or no key is left that is valid then.
+        UsageError: a listing is missing or invalid, or no unused key is valid at the time `at`.
     """
     keys = listed_keys(sources)
     last = max((place for place, key in enumerate(keys) if key.id in used), default=-1)

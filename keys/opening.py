@@ -1,4 +1,4 @@
-"""Open blocks of a campaign's sealed reports and sort them by outcome, for every party that opens."""
+"""Open blocks of a campaign's sealed reports and sort the reports by outcome, for every party that opens reports."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ def open_bound(
     """Open every row of uint8[n, L] and check that its content begins with the campaign's binding.
 
     Returns:
-        The content after the binding, uint8[n, l], meaningless unless ACCEPTED; the outcomes, uint8[n]; and how many
-        rows libsodium opened after `engine` had failed. No outcome is MALFORMED yet: the caller judges the content.
+        The content after the binding, uint8[n, l], meaningless unless the outcome is ACCEPTED; the outcomes, uint8[n];
+        and how many rows libsodium opened after `engine` had failed to open them. No outcome is MALFORMED, because the
+        caller checks the content after the binding.
     """
     plain, opened, rescued = key.open_rows(sealed, engine)
     bound = (plain[:, : len(binding)] == np.frombuffer(binding, dtype=np.uint8)).all(axis=1)
@@ -54,10 +55,11 @@ def open_bound(
 
 
 class Opener:
-    """Opens blocks of a campaign's sealed reports. Each step of a worker has its own opener, and uses it in one thread.
+    """Opens blocks of a campaign's sealed reports.
 
-    The opener uses libsodium while both the job's planned boxes and the boxes opened so far are below `ENOUGH`. So a
-    job that never ends changes its opening engine once.
+    Each step of a worker has its own opener, and calls it from one thread. The opener uses libsodium while both the
+    job's planned boxes and the boxes opened so far are below `ENOUGH`. So a streaming job, which never ends, changes its
+    opening engine at most once.
 
     Args:
         key: the private key, read in this process and never pickled.
@@ -76,8 +78,8 @@ class Opener:
         """Open a block of concatenated sealed reports on all cores.
 
         Args:
-            judge: takes sealed reports, their content after the binding (meaningless unless ACCEPTED) and their
-                outcomes, uint8[n]; sets the outcome of malformed reports, and returns the accepted reports.
+            judge: takes sealed reports, the content of each report after the binding (meaningless unless ACCEPTED) and
+                the outcomes, uint8[n]; marks malformed reports in the outcomes, and returns the accepted reports.
 
         Returns:
             The accepted reports, and tagged outputs: ("counts", (reason, number)) for each outcome, always for

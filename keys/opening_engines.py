@@ -1,4 +1,4 @@
-"""The two engines that open and seal boxes, libsodium and the lanes, and the choice of one (docs/adr/0029)."""
+"""The two engines that open and seal boxes, libsodium and the lanes, and the choice between them (docs/adr/0029)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 EngineName = Literal["lanes", "libsodium"]
 VARIABLE = "HUSHCOUNT_OPENING"
 ENOUGH = 1 << 15
-"""From this number on the lanes pay: compiling them takes 0.5 s, and they open a box 25 us faster than libsodium."""
+"""From this number of boxes on the lanes are faster, although compiling takes 0.5 s, because they save 25 us a box."""
 
 _LOG = logging.getLogger(__name__)
 _MAKING = threading.RLock()
-# A child must not inherit a lock that another thread of its parent has taken: a fork waits until the code is made.
+# A forked child must not inherit a lock that another thread holds, so a fork waits until that thread has made the
+# lanes.
 os.register_at_fork(before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_MAKING.release)
 
 
@@ -37,7 +38,7 @@ class Opened(NamedTuple):
     Attributes:
         plain: uint8[n, L], zero where a row did not open.
         opened: bool[n], true where a row opened.
-        rescued: number of rows that libsodium opened after another engine had failed.
+        rescued: number of rows that libsodium opened after another engine had failed to open them.
     """
 
     plain: Octets
@@ -47,17 +48,18 @@ class Opened(NamedTuple):
 
 @dataclass(frozen=True)
 class OpeningEngine:
-    """An opening engine; `attempt` takes sealed rows, public key and secret, and returns plain rows and which opened.
+    """An opening engine; `attempt` takes sealed rows, public key and secret; returns plain rows and which rows opened.
 
-    Both engines give identical results. A box does not open with a wrong product, key or nonce, because libsodium's
-    secretbox authenticates it. The lanes' self-test covers two other cases: a refused box, and the product zero.
+    Both engines give identical results. If an engine computes a wrong product, key or nonce, the box does not open,
+    because libsodium's secretbox authenticates it. The lanes' self-test covers two other cases: a box that must be
+    refused, and a product that is zero.
     """
 
     name: EngineName
     attempt: Callable[[Octets, bytes, bytes], tuple[Octets, BoolArray]]
 
     def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> Opened:
-        """Open every row of uint8[n, L + 48]. libsodium tries the rows that another engine does not open."""
+        """Open every row of uint8[n, L + 48]; libsodium tries to open the rows that another engine did not open."""
         plain, opened = self.attempt(sealed, public_key, secret)
         if self.name == LIBSODIUM.name or opened.all():
             return Opened(plain, opened, 0)
@@ -70,7 +72,7 @@ LIBSODIUM = OpeningEngine("libsodium", libsodium.open_rows)
 
 
 def engine_for(boxes: int) -> OpeningEngine:
-    """Return the engine for a number of boxes, and log the reason once; raises as `lanes_for`."""
+    """Return the engine for a number of boxes, and log the reason for the choice once; raises as `lanes_for`."""
     lanes = lanes_for(boxes)
     if isinstance(lanes, str):
         _log(f"sealed reports are opened by libsodium: {lanes}")
@@ -80,9 +82,10 @@ def engine_for(boxes: int) -> OpeningEngine:
 
 
 def sealing_for(boxes: int) -> SealRows:
-    """Return the function that seals a number of boxes, and log the reason once; raises as `lanes_for`.
+    """Return the function to seal a number of boxes, and log the reason for the choice once; raises as `lanes_for`.
 
-    Call the function with whole arrays: the lanes seal 32 boxes in a turn, and a single box takes a whole turn.
+    Call the function with whole arrays, because the lanes seal 32 boxes in one turn, and a turn for one box takes as
+    long.
     """
     lanes = lanes_for(boxes)
     if isinstance(lanes, str):
@@ -93,7 +96,7 @@ def sealing_for(boxes: int) -> SealRows:
 
 
 def lanes_for(boxes: int) -> Lanes | str:
-    """Return the lanes, or the reason to use libsodium for this number of boxes.
+    """Return the lanes, or the reason why libsodium is used for this number of boxes.
 
     Raises:
         UsageError: the environment names an unknown engine.
@@ -123,9 +126,9 @@ def require_opening_engine() -> None:
 
 @cache
 def _made() -> Lanes | str:
-    """Make the lanes once in a process, or return the reason why this machine cannot."""
+    """Make the lanes once in a process, or return the reason why this machine cannot make them."""
     try:
-        # Imported here, so that a small job does not load the compiler.
+        # The import is here, so that a job that needs no lanes does not load the compiler.
         from sealed_lanes import FaultyLanes, NoLanes, make_lanes
     except (ImportError, OSError) as error:
         return f"the compiler cannot be loaded ({type(error).__name__})"

@@ -1,4 +1,4 @@
-"""Private keys in memory: one class opens, one signs. No key object can be pickled or copied."""
+"""Private keys in memory: PrivateKey opens reports, and SigningKey signs. No key object can be pickled or copied."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _Key = TypeVar("_Key", bound="Guarded")
 
 
 class Guarded:
-    """A private key of any kind: prints as its id; cannot be pickled, copied, compared or formatted.
+    """A private key of any kind; it prints as its id, and cannot be pickled, copied, compared or formatted.
 
-    A process that has a private key makes no core dump. The secret's bytes cannot be overwritten, neither in use nor
-    when they are freed: the cryptographic packages take only `bytes`, which Python cannot change.
+    A process that holds a private key makes no core dump. The bytes of the secret are never overwritten in memory,
+    because the cryptographic packages take only `bytes`, which Python cannot change.
 
     Attributes:
         id: id of its public key.
         public_key: 32 bytes.
 
     Raises:
-        ValueError: the secret does not have 32 bytes; the error does not show them.
+        ValueError: the secret does not have 32 bytes; the error does not show the secret.
     """
 
     __slots__ = ("__secret", "id", "public_key")
@@ -52,11 +52,11 @@ class Guarded:
 
     @classmethod
     def generate(cls: type[_Key]) -> _Key:
-        """Make a new key from libsodium's generator."""
+        """Make a new key with libsodium's random number generator."""
         return cls(random(SECRET_BYTES))
 
     def secret_for_storage(self) -> bytes:
-        """Return the secret bytes, for key files and for the search that shows that no key leaked."""
+        """Return the bytes of the secret, for key files and for the search for leaked keys."""
         return self.__secret
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class Guarded:
 
 
 class PrivateKey(Guarded):
-    """An X25519 private key, which only opens."""
+    """An X25519 private key, which opens reports and does not sign."""
 
     __slots__ = ()
 
@@ -85,12 +85,12 @@ class PrivateKey(Guarded):
         self.id = key_id(self.public_key)
 
     def derived(self, context: bytes) -> bytes:
-        """Return 32 bytes derived from the key and a context; without the key they look random."""
+        """Return 32 bytes derived from the key and a context; to anyone without the key they look random."""
         secret = self.secret_for_storage()
         return hashlib.blake2b(context, key=secret, digest_size=SECRET_BYTES, person=b"hushcount draw").digest()
 
     def open(self, sealed: bytes) -> bytes | None:
-        """Return the content of a sealed box, or None for every failure: a caller never learns which step failed."""
+        """Return the content of a sealed box; None if it does not open, so that no caller learns which step failed."""
         plain, opened, _ = self.open_rows(np.frombuffer(sealed, dtype=np.uint8)[np.newaxis])
         return plain.tobytes() if opened[0] else None
 
@@ -100,7 +100,7 @@ class PrivateKey(Guarded):
 
 
 class SigningKey(Guarded):
-    """An Ed25519 private key, made from its seed, which only signs."""
+    """An Ed25519 private key, made from its seed, which signs and does not open reports."""
 
     __slots__ = ()
 
@@ -110,10 +110,10 @@ class SigningKey(Guarded):
         self.id = verify_key_id(self.public_key)
 
     def sign(self, payload: bytes, purpose: Purpose) -> Signature:
-        """Sign bytes for a purpose. Nothing is random: the same bytes always get the same signature.
+        """Sign bytes for a purpose. Signing is not random: the same bytes always get the same signature.
 
         Raises:
-            ValueError: there is no such purpose.
+            ValueError: there is no purpose with this name.
         """
         _, private = crypto_sign_seed_keypair(self.secret_for_storage())
         signed = crypto_sign(signed_bytes(payload, purpose), private)

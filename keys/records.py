@@ -1,13 +1,14 @@
-"""Private key records, in JSON: the secret in hexadecimal digits, or wrapped by a key service.
+"""Records of private keys, in JSON, with the secret in hexadecimal digits or wrapped by a key service.
 
     {"role": "analyzer", "id": "16 hexadecimal digits", "secret": "64 hexadecimal digits"}
     {"role": "analyzer", "id": "16 hexadecimal digits", "wrapped_by": "gcp-kms://...", "wrapped": "base64"}
 
-A key file has one record. A text source, env:NAME or gcp-secret://NAME, has one record a line, or only the secret's
-digits. No error shows a part of a record.
+A key file has one record. A text source, env:NAME or gcp-secret://NAME, has one record a line, or only the digits of
+one secret. No error shows a part of a record.
 
-The text of a key file is overwritten in memory as soon as its secret is read, and no other object gets the digits.
-Python cannot overwrite the 32 bytes of the secret, an environment variable, or the answer of a key service.
+The text of a key file is overwritten in memory as soon as its secret is read, and the digits of the secret are copied
+into no other object. Python cannot overwrite the 32 bytes of the secret, an environment variable, or the answer of a
+key service.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def key_path(directory: Path, role: Role, id: str) -> Path:
 
 
 def record(role: Role, id: str, secret: bytes, service: str | None) -> str:
-    """Return the content of a key file; `service` names the key of a key service that wraps the secret, if any."""
+    """Return the content of a key file; `service` names the key with which a key service wraps the secret, if any."""
     fields: dict[str, str] = {"role": role, "id": id}
     if service is None:
         fields["secret"] = secret.hex()
@@ -58,7 +59,7 @@ def record(role: Role, id: str, secret: bytes, service: str | None) -> str:
 
 
 def read_file(path: Path, role: Role, id: str) -> bytes:
-    """Return the secret in a private key file of this role and id."""
+    """Return the secret in the private key file of a key with this role and id."""
     fields, secret = _read_record(path)
     if fields.get("role") != role or fields.get("id") != id:
         raise another_key(path, role, id)
@@ -66,18 +67,18 @@ def read_file(path: Path, role: Role, id: str) -> bytes:
 
 
 def another_key(path: Path, role: Role, id: str) -> UsageError:
-    """Return the error for a key file that holds another key than its name says."""
+    """Return the error for a key file that holds another key than the file's name says."""
     return UsageError(f"key file {path} holds another key, must hold {role} key {id}: restore the file of that name")
 
 
 def wrapped_by(path: Path) -> str | None:
-    """Return the name of the key that wraps the secret of a key file, or None; nothing is unwrapped."""
+    """Return the name of the key that wraps the secret of a key file, or None; the secret is not unwrapped."""
     name = _read_record(path)[0].get("wrapped_by")
     return None if name is None else str(name)
 
 
 def is_text(source: str) -> bool:
-    """Return whether a source of keys is env:NAME or gcp-secret://NAME; else it is a directory."""
+    """Return whether a source of keys is env:NAME or gcp-secret://NAME; any other source is a directory."""
     return source.startswith((_ENV, gcp.SECRET_SCHEME))
 
 
@@ -89,7 +90,7 @@ def name_of(source: str) -> str:
 
 
 def read_text(source: str, role: Role) -> list[tuple[str | None, bytes]]:
-    """Return id and secret of each key of a role in a text source; the id is None if the source is only digits."""
+    """Return id and secret of each key of a role in a text source; the id is None if the source holds only digits."""
     keep_out_of_dumps()
     name = name_of(source)
     variable = source.removeprefix(_ENV)
@@ -106,7 +107,7 @@ def read_text(source: str, role: Role) -> list[tuple[str | None, bytes]]:
 
 
 def wrap(service: str, secret: bytes, role: str, id: str) -> bytes:
-    """Return a secret wrapped by a key of a key service, bound to its role and id."""
+    """Return a secret after a key service has wrapped it, bound to role and id of its key."""
     crypt, name = _key_of(service)
     context = _context(role, id)
     wrapped = crypt[0](name, secret, context)
@@ -116,7 +117,7 @@ def wrap(service: str, secret: bytes, role: str, id: str) -> bytes:
 
 
 def unwrap(service: str, wrapped: bytes, role: str, id: str) -> bytes:
-    """Return the secret that was wrapped for that role and id."""
+    """Return the secret that a key service wrapped for this role and id."""
     crypt, name = _key_of(service)
     secret = crypt[1](name, wrapped, _context(role, id))
     if len(secret) != SECRET_BYTES:
@@ -134,7 +135,7 @@ def _key_of(service: str) -> tuple[tuple[_Crypt, _Crypt], str]:
 
 
 def _context(role: str, id: str) -> dict[str, str]:
-    """Return the context that binds a wrapped secret to role and id: moved to another record, it does not unwrap."""
+    """Return the context that binds a wrapped secret to role and id, so that it does not unwrap in another record."""
     return {"hushcount-role": role, "hushcount-key": id}
 
 
@@ -153,7 +154,7 @@ def _read_record(path: Path) -> tuple[dict[str, Any], bytes | None]:
 
 
 def _text_of(stream: IO[bytes]) -> bytearray:
-    """Read without the stream's buffer into an array that is never resized: buffer and resizing would leave copies."""
+    """Read without a buffer into an array of fixed size: a buffer or resizing would leave copies of the secret."""
     descriptor = stream.fileno()
     text = bytearray(min(os.fstat(descriptor).st_size, _LONGEST + 1))
     os.readv(descriptor, [text])
@@ -176,12 +177,12 @@ def _fields(text: bytearray, name: str) -> tuple[dict[str, Any], bytes | None]:
         text[start:end] = _WIPED.encode()
     with suppress(FormatError):
         return parse_object(bytes(text), name), secret
-    # Raised outside the handler: the parser's error holds the text, and would be reachable as the context of this one.
+    # The error is raised outside the handler, so that it does not carry the parser's exception, which holds the text.
     raise _no_key(name)
 
 
 def _secret(fields: dict[str, Any], secret: bytes | None, name: str) -> bytes:
-    """Return a record's secret, unwrapped."""
+    """Return a record's secret; a wrapped secret is unwrapped."""
     if secret is not None and fields.get("secret") == _WIPED:
         return secret
     service, wrapped = (fields.get(field) for field in ("wrapped_by", "wrapped"))

@@ -1,4 +1,7 @@
-"""The roles that have keys: two open, one evaluates, five sign. A party that opens signs with another key."""
+"""The roles that have keys: two roles open reports, one evaluates, five sign.
+
+A party that opens reports has a second key, under another role, to sign with.
+"""
 
 from __future__ import annotations
 

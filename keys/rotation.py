@@ -1,4 +1,4 @@
-"""Rotate and retire keys: make the next key before the last one ends, and destroy old keys (docs/adr/0017)."""
+"""Rotate and retire keys: make the next key before the present key ends, and destroy old keys (docs/adr/0017)."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ def rotate(  # noqa: PLR0913  # each is an option of `keys rotate`
     number: int = 1,
     now: datetime | None = None,
 ) -> KeyListing:
-    """Make the next key of each role: active at once, or pending until it begins.
+    """Make the next key of each role, which is active at once, or pending until `begins`.
 
     Args:
         directory: an existing key directory.
         roles: by default all roles in the directory.
         overlap: how long after `begins` the earlier key still opens reports, at least a second.
-        begins: by default now. The earlier keys must last until then.
+        begins: by default now. The earlier keys must be valid until the overlap ends.
         days: how many days each new key is valid from `begins` on.
-        wrap: key of a key service that wraps the new secrets; by default that of the role's newest key, if any.
-        number: how many keys to make; more than 1 only for an evaluator, which makes keys for several epochs.
+        wrap: the key with which a key service wraps the new secrets; by default the key that wraps the role's newest
+            secret, if any.
+        number: how many keys to make; more than 1 only for an evaluator, which needs one key for each epoch.
         now: by default the present.
 
     Raises:
-        UsageError: a role has no key here, or already has a pending one, or the dates leave a gap.
+        UsageError: a role has no key here, or already has a pending key, or the dates leave a time without a valid key.
         HushcountError: the key service did not wrap the secrets.
     """
     present = (now or MACHINE.now()).replace(microsecond=0)
@@ -55,7 +56,8 @@ def rotate(  # noqa: PLR0913  # each is an option of `keys rotate`
             path = records.key_path(directory, role, newest.id)
             service = wrap or (records.wrapped_by(path) if newest.retired_at is None else None)
             made += new_keys(role, number, start, days, int(overlap.total_seconds()), service)
-        # A private key without a listing does no harm; a listed key without its private key would.
+        # The key file is written first, because an unlisted private key is harmless, but clients would seal reports to
+        # a listed key that nobody has.
         for listed, content in made:
             write(records.key_path(directory, listed.role, listed.id), content, 0o600)
         changed = KeyListing(keys=(*listing.keys, *(listed for listed, _ in made)))
@@ -64,12 +66,12 @@ def rotate(  # noqa: PLR0913  # each is an option of `keys rotate`
 
 
 def _newest(directory: Path, listing: KeyListing, role: Role, present: datetime, start: datetime) -> ListedKey:
-    """Return the key that the new one follows; raise UsageError if the new key may not begin at `start`."""
+    """Return the newest key of a role; raise UsageError if the next key may not begin at `start`."""
     if not listing.of(role):
         raise UsageError(f"{directory} has no key of the role {role}: hushcount keys new makes one elsewhere")
     newest = (listing.kept(role) or listing.of(role))[-1]
     if role in EVALUATING_ROLES:
-        # An evaluator's keys do not replace each other.
+        # A new key of the evaluator does not replace its earlier keys, so its begin is not checked.
         return newest
     if newest.retired_at is None and newest.not_before > present:
         raise UsageError(
@@ -87,15 +89,15 @@ def _newest(directory: Path, listing: KeyListing, role: Role, present: datetime,
 
 
 def retire(directory: Path, id: str, *, early: bool = False, now: datetime | None = None) -> ListedKey:
-    """Destroy a private key; its public part stays listed, as retired.
+    """Destroy a private key; its public key is still listed, as retired.
 
-    The file is overwritten and removed. On a disk that writes in place, that makes the secret unreadable; an SSD, a
-    copy-on-write file system, a snapshot or a backup may keep the old bytes. If that matters, wrap the keys with a
-    key service, and destroy the service's key.
+    The file is overwritten and removed. On a disk that writes in place, overwriting makes the secret unreadable; an
+    SSD, a copy-on-write file system, a snapshot or a backup may keep the old bytes. To be safe from such copies, wrap
+    the keys with a key service, and destroy the service's key.
 
     Raises:
-        UsageError: there is no such key, or it is already retired, or it is the active key; or its overlap with the
-            next key has not ended and `early` is False. An evaluator's active key can be retired with `early`.
+        UsageError: no key has this id; or the key is already retired, or is the active key; or `early` is False, and
+            its overlap with the next key has not ended. An evaluator's active key can be retired with `early`.
     """
     present = (now or MACHINE.now()).replace(microsecond=0)
     with changing(directory):
@@ -103,14 +105,15 @@ def retire(directory: Path, id: str, *, early: bool = False, now: datetime | Non
         key = require_retirable(directory, listing, id, present, early)
         retired = key.model_copy(update={"retired_at": key.retired_at or present})
         changed = KeyListing(keys=tuple(retired if other.id == id else other for other in listing.keys))
-        # Listed as retired first: after an interruption nobody relies on a half-destroyed key, and retire runs again.
+        # The key is listed as retired before it is destroyed, so that after an interruption nobody uses a
+        # half-destroyed key; calling `retire` again destroys the rest.
         write_over(directory / PUBLIC_FILE, changed.text(), 0o644)
         destroy(records.key_path(directory, key.role, key.id))
     return retired
 
 
 def require_retirable(directory: Path, listing: KeyListing, id: str, now: datetime, early: bool) -> ListedKey:
-    """Return the key with an id; raises as `retire` if it may not be retired."""
+    """Return the key with this id; raises as `retire` if this key may not be retired."""
     key = listing.find(id)
     if key is None:
         raise UsageError(f"{directory} lists no key {id}: it lists {', '.join(one.id for one in listing.keys)}")

@@ -1,4 +1,4 @@
-"""Prevent core dumps of a process that has a private key."""
+"""Prevent core dumps of a process that holds a private key."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _PR_SET_DUMPABLE = 4
 
 @cache
 def keep_out_of_dumps() -> None:
-    """Prevent core dumps of this process and its children, and keep other users' debuggers out of them.
+    """Prevent core dumps of this process and its children, and keep debuggers of other users from attaching to them.
 
-    Forks inherit both settings, the size limit of 0 and, on Linux only, PR_SET_DUMPABLE. PR_SET_DUMPABLE also prevents
-    dumps that the system pipes to a program, which the limit does not. The setting ends when a process executes another
-    program: that program must call this function itself.
+    Child processes inherit both settings, the size limit of 0 and, on Linux only, PR_SET_DUMPABLE. PR_SET_DUMPABLE also
+    prevents dumps that the system pipes to a program; the size limit does not prevent these dumps. PR_SET_DUMPABLE is
+    reset when a process executes another program, so that program must call this function itself.
 
     Raises:
         OSError: the system forbids it.

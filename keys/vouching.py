@@ -24,11 +24,12 @@ def delegate(
     """Let a publisher sign a campaign's later epochs, up to `last_epoch`, with the same terms and these evaluator keys.
 
     Raises:
-        UsageError: there are more keys than a delegation may list, or `last_epoch` is more than MOST_EPOCHS after the
-            campaign's.
+        UsageError: there are more evaluator keys than a delegation may list, or `last_epoch` is more than MOST_EPOCHS
+            after the campaign's epoch.
     """
     if last_epoch - campaign.epoch > MOST_EPOCHS:
-        # A thief of the publisher's key could sign all these epochs, and no epoch can follow the greatest number.
+        # Whoever steals the publisher's key could sign all epochs up to `last_epoch`, and no epoch can follow the
+        # greatest possible number.
         raise UsageError(
             f"last_epoch is {last_epoch}, must be at most {campaign.epoch + MOST_EPOCHS}, {MOST_EPOCHS} after the "
             f"campaign's epoch {campaign.epoch}: delegate anew when the publisher comes near it"
@@ -46,7 +47,7 @@ def delegate(
 
 
 def restart(operator: KeyReference, campaign: Campaign, serial: int) -> Restart:
-    """Let clients continue from this campaign file, whatever they accepted; end delegations with a smaller serial."""
+    """Let clients accept this campaign file, whatever they accepted before; end delegations with a smaller serial."""
     data = {"campaign": campaign.id, "serial": serial, "epoch": campaign.epoch, "head": campaign.head.hex()}
     terms = validated(RestartTerms, data, f"the restart of campaign {campaign.id}")
     return Restart(**dict(terms), signature=operator.sign(terms.signed(), "restart"))
@@ -55,11 +56,13 @@ def restart(operator: KeyReference, campaign: Campaign, serial: int) -> Restart:
 def sign_campaign(
     signer: KeyReference, campaign: Campaign, delegation: Delegation | None = None, restart: Restart | None = None
 ) -> CampaignSignature:
-    """Sign a campaign file: without a delegation as the operator, with one as a publisher. A restart is included.
+    """Sign a campaign file, as a publisher if there is a delegation, and else as the operator.
+
+    The restart, if any, becomes part of the signature.
 
     Raises:
         SignatureError: the delegation is not for this campaign and key, or the restart is for another campaign. Clients
-            would refuse such a signature.
+            would refuse a signature with a wrong delegation or restart.
     """
     if restart is not None:
         restart.require(campaign)
