@@ -58,8 +58,8 @@ class Opener:
     """Opens blocks of a campaign's sealed reports.
 
     Each step of a worker has its own opener, and calls it from one thread. The opener uses libsodium while both the
-    job's planned boxes and the boxes opened so far are below `ENOUGH`. So a streaming job, which never ends, changes its
-    opening engine at most once.
+    job's planned boxes and the boxes opened so far are below `ENOUGH`. So a streaming job, which never ends, changes
+    its opening engine at most once.
 
     Args:
         key: the private key, read in this process and never pickled.

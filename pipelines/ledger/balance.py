@@ -1,4 +1,4 @@
-"""The total of a campaign's charges, the rest of its limit, and whether one more release fits."""
+"""The total of a campaign's charges, what remains of its limit, and whether one more release fits into the limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OverLimit(LedgerError):
 
 
 def balance(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> Account:
-    """Return a campaign's account, without reservations; `now` is the ledger's time, which decides the period."""
+    """Return a campaign's account, without reservations; `now` is the ledger's time and selects the present period."""
     known = committed(charges)
     counting = counted(limit, known, now)
     total = spent(limit, counting, known)
@@ -54,9 +54,10 @@ def counted(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> li
 def losses(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Loss]:
     """Return the losses of charges; if clients repeat their answers, the charges of one epoch are joined to one loss.
 
-    Equal answers link the batches of such an epoch: there is amplification if the epoch has a single batch, but not if
-    it has two. The joined loss is then the sum of their local epsilons, at most the epoch's epsilon. `known` are all
-    charges, because charges of earlier periods link batches of the same epoch too.
+    Equal answers link the batches of such an epoch: if the epoch has one batch, shuffling amplifies its privacy; if it
+    has two or more, it does not. The joined loss of two or more batches is the sum of their local epsilons, at most the
+    epoch's epsilon. `known` holds the charges of all periods, because charges of earlier periods link batches of the
+    same epoch too.
     """
     alone, joined = _joined(counting, known)
     return [*(charge.loss for charge in alone), *joined]
@@ -69,7 +70,7 @@ def parts(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Part]:
 
 
 def _joined(counting: Iterable[Charge], known: Iterable[Charge]) -> tuple[list[Charge], list[Loss]]:
-    """Return the charges that stand alone, and the losses of linked ones."""
+    """Return the charges of unlinked batches, and the joined losses of batches that equal answers link."""
     linked: dict[str, int] = defaultdict(int)
     for charge in known:
         linked[charge.fingerprint] += charge.epoch_epsilon is not None
@@ -89,12 +90,12 @@ def files_of(charges: Iterable[Charge]) -> set[str]:
 
 
 def spent(limit: Limit | None, counting: list[Charge], known: Iterable[Charge]) -> Composed:
-    """Return the composed loss of charges, at the limit's delta; for `known` see `losses`."""
+    """Return the composed loss of charges at the limit's delta; `known` is as in `losses`."""
     if limit is None:
         return compose(losses(counting, known))
     if not counting:
         return Composed(0.0, 0.0, "basic")
-    # A clock that is set back joins periods, and so charges of several campaign files.
+    # If a clock is set back, two periods become one, which may have charges of several campaign files.
     adaptive = limit.composition == "basic" or len(files_of(counting)) > 1
     known = list(known)
     composed = compose(losses(counting, known), limit.delta)
@@ -105,10 +106,11 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge,
     """Raise OverLimit unless one more release fits into a campaign's limit.
 
     Args:
-        limit: the campaign's; without one every release fits.
-        charges: all other charges of the campaign, and the reservations of runs under way, which count too.
+        limit: the campaign's limit; None: every release fits.
+        charges: all other charges of the campaign, and the reservations of runs under way, because reservations count
+            like charges.
         wanted: the release.
-        most: an upper bound on its cost, for the message.
+        most: an upper bound on the release's cost, for the message.
         now: the ledger's time, which decides the period.
     """
     if limit is None:
@@ -117,14 +119,16 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge,
     done = committed(living)
     counting, renews = counted(limit, living, now), limit.period(now)[1]
     renewal = "it does not renew" if renews is None else f"it renews on {stamp(renews)}"
-    # Joint composition is valid only if no parameter depends on results; parameters of a second file may.
+    # Joint composition is valid only if no parameter depends on results, but the parameters of a second campaign file
+    # may depend on them.
     if limit.composition == "joint" and not files_of(counting) <= {wanted.fingerprint}:
         raise OverLimit(
             f"the limit of campaign {limit.campaign} was set with --fixed-parameters, which allows one campaign file "
             f"in a period, and earlier releases of this period used another file: nothing was released or charged; "
             f"{renewal}; or set the limit without --fixed-parameters"
         )
-    # A reservation may be dropped, which changes the loss of a batch linked to it: so the release must fit either way.
+    # Another run may drop its reservation, which changes the loss of linked batches, so the release must fit with the
+    # reservations and without them.
     if all(
         spent(limit, [*counted(limit, others, now), wanted], [*others, wanted]).epsilon <= limit.epsilon
         for others in (done, living)

@@ -18,17 +18,19 @@ _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that the releases of one campaign may cost together.
+    """The greatest loss that the releases of one campaign may cost together.
 
     Attributes:
         campaign: the campaign's id; the limit covers all its epochs.
         epsilon: nats, above 0.
         delta: in [0, 1).
-        renew_days: length of a period in days, after which its charges no longer count; None: they always count.
-        since: when the first period begins, ISO 8601 in UTC; earlier charges count in the first period too.
-        composition: "basic": the sums stay within the limit, even if a release's parameters depend on earlier results.
-            "joint": the smallest bound stays within it. Then all charges of a period are of one campaign file, and the
-            operator declared that its parameters, and its numbers of reports, do not depend on any result.
+        renew_days: length of a period in days, after which the charges of the period no longer count; None: charges
+            always count.
+        since: when the first period begins, ISO 8601 in UTC; charges before this time count in the first period too.
+        composition: "basic": the sums of epsilons and of deltas stay within the limit, even if a release's parameters
+            depend on earlier results. "joint": the smallest bound on the joint loss stays within the limit. With
+            "joint", all charges of a period are of one campaign file, and the operator declared that neither the file's
+            parameters nor its numbers of reports depend on any result.
     """
 
     campaign: str
@@ -39,14 +41,14 @@ class Limit:
     composition: Admission = "basic"
 
     def period(self, now: datetime) -> tuple[datetime, datetime | None]:
-        """Return the moment from which charges count, and the begin of the next period, or None without renewal."""
+        """Return the moment from which charges count, and when the next period begins (None without renewal)."""
         begin = datetime.fromisoformat(self.since)
         if self.renew_days is None:
             return begin, None
         length = timedelta(days=self.renew_days)
         number = max(0, (now - begin) // length)
         current = begin + number * length
-        # Before the first period and in it, every charge counts.
+        # Before the end of the first period, every charge counts.
         return current if number else _EVER, current + length
 
 
@@ -57,24 +59,24 @@ class Charge:
     Attributes:
         key: digest of fingerprint, epoch, hop and manifest; each key is charged once.
         campaign: its id.
-        fingerprint: of the campaign file, hexadecimal.
-        epoch: of the campaign file.
+        fingerprint: fingerprint of the campaign file, in hexadecimal digits.
+        epoch: number of the campaign file's epoch.
         hop: the job that releases.
         manifest: digest of the contents of the input's files.
-        outline: digest of the sizes of these files, known without reading them.
+        outline: digest of the sizes of the input's files; computed without reading the files.
         state: "reserved" by a run that has released nothing yet, or "committed".
         epsilon: nats, for one client with at most as many reports as the cap, or for one report; replace-one.
-        delta: for the same client or report.
-        local: the local epsilon, if clients repeat their answers.
-        epoch_epsilon: the epsilon of all releases of the epoch together, if clients repeat their answers.
-        per: one client or one report.
-        reports: how many were accepted; None for discovery.
-        reserved_at, committed_at: ISO 8601 in UTC; the second is None while the charge is reserved.
+        delta: the delta for the same client or report as epsilon.
+        local: the local epsilon, if clients repeat their answers; else None.
+        epoch_epsilon: the epsilon of all releases of the epoch together, if clients repeat their answers; else None.
+        per: whether the guarantee is for one client or for one report.
+        reports: number of accepted reports; None for discovery.
+        reserved_at, committed_at: ISO 8601 in UTC; committed_at is None while the charge is reserved.
         host, pid, run: the machine, the process and the name of the run.
-        draw: digest of the random release that was made or opened under this key; None if nothing is drawn, and while
-            the charge is reserved.
-        window: the whole privacy curve of a release of counts; None if only epsilon and delta compose. Its column is
-            `curve`.
+        draw: digest of the random release that a job drew or opened under this key; None if the release is not random,
+            and while the charge is reserved.
+        window: the whole privacy curve of a release of counts; None if only its epsilon and delta are composed. Its
+            column is `curve`.
     """
 
     key: str
@@ -101,7 +103,7 @@ class Charge:
 
     @property
     def part(self) -> Part:
-        """The part for joint composition: the curve, or the loss if there is none."""
+        """The charge's part in joint composition: its curve, or its loss if it has no curve."""
         return self.loss if self.window is None else self.window
 
     def row(self) -> dict[str, Any]:
@@ -121,12 +123,12 @@ class Charge:
 
     @property
     def loss(self) -> Loss:
-        """The cost of the release by itself; `balance.losses` joins the charges of one epoch."""
+        """The cost of this release alone; `balance.losses` joins the charges of one epoch."""
         return Loss(self.epsilon, self.delta)
 
     @property
     def stamped(self) -> str:
-        """The time when the release was charged or, before that, reserved."""
+        """The time when the release was charged or, if it is not charged yet, reserved."""
         return self.committed_at or self.reserved_at
 
 
@@ -139,7 +141,7 @@ def window_in(curve: str | None) -> Window | None:
 
 
 def charge_key(fingerprint: str, epoch: int, hop: str, manifest: str) -> str:
-    """Return the key under which a release is charged once: 32 bytes, hexadecimal."""
+    """Return the key under which a release is charged once: 32 bytes, in hexadecimal digits."""
     return digest_of([fingerprint, epoch, hop, manifest])
 
 

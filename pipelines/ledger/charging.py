@@ -1,6 +1,6 @@
-"""A job reserves its release in the ledger before it reads data, and charges it once, before it hands it out.
+"""A job reserves its release in the ledger before it reads data, and charges the release once, before handing it out.
 
-docs/adr/0009 gives the reason for this order, and the cost of a crash in between.
+docs/adr/0009 gives the reason for this order, and what a crash between reservation, charge and hand-over costs.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def _no_window(accepted: int) -> Window | None:
 
 @dataclass
 class Charging:
-    """A job's reservation in the ledger while the job runs; without a ledger its methods do nothing.
+    """The reservation of a job in the ledger while the job runs; without a ledger, the methods do nothing.
 
     Attributes:
         path, clock: as in `charging`.
         charge: the job's reservation, or the charge of an earlier run.
         most: an upper bound on the release's cost.
-        draw: digest of the random release that the job hands out; None: it draws nothing, or has not drawn yet.
-        window_of: takes the number of accepted reports, and returns the curve of the release.
+        draw: digest of the random release that the job hands out; None: the release is not random, or is not drawn yet.
+        window_of: takes the number of accepted reports, and returns the privacy curve of the release.
     """
 
     path: Path | None = None
@@ -56,19 +56,19 @@ class Charging:
     window_of: Callable[[int], Window | None] = _no_window
 
     def keep_draw(self, directory: str) -> None:
-        """Copy the draw in a directory to its place beside the ledger; raises LedgerError if another draw is there."""
+        """Copy the draw in a directory to its path beside the ledger; raises LedgerError if another draw is there."""
         if self.path is not None and self.charge is not None:
             self.draw = draws.keep_draw(self.path, self.charge.key, directory)
 
     def commit(self, actual: Loss, accepted: int) -> Charged | NoLedger:
         """Charge the actual cost of a release, and return the charge for the summary.
 
-        Call this when everything except the summary is written, before the output appears. A charged release is not
-        charged again; if it costs more than before, its charge is raised.
+        Call this method after the job has written everything except the summary, and before the output appears. A
+        charged release is not charged again; but if it now costs more than before, its charge is raised.
 
         Raises:
-            OverLimit: the release costs more than was reserved and does not fit; nothing is charged.
-            LedgerError: the ledger cannot be used; or another draw was charged.
+            OverLimit: the release costs more than was reserved, and does not fit into the limit; nothing is charged.
+            LedgerError: the ledger cannot be used, or another draw of this release was charged.
         """
         if self.path is None or self.charge is None:
             return "no ledger"
@@ -76,7 +76,7 @@ class Charging:
             time = self.clock.advance(connection)
             limit = read_limit(connection, self.charge.campaign)
             charges = {charge.key: charge for charge in read_charges(connection, self.charge.campaign)}
-            # The reservation, which kept room free, may be gone: then room is checked again.
+            # The reservation may be gone, and with it the budget that it kept free: then the limit is checked again.
             afresh = replace(self.charge, state="reserved", committed_at=None)
             mine = charges.pop(self.charge.key, afresh)
             new = mine.state == "reserved"
@@ -85,7 +85,7 @@ class Charging:
             before = _NOTHING if new else mine.loss
             cost = Loss(max(actual.epsilon, before.epsilon), max(actual.delta, before.delta))
             if new or cost != before:
-                # A curve covers one release; for two releases under one key only their cost is known.
+                # If an earlier release under this key cost more, only the cost of both is known, not a curve.
                 window = self.window_of(accepted) if cost == actual else None
                 mine = replace(mine, epsilon=cost.epsilon, delta=cost.delta, window=window)
                 _require_room(self.path, limit, charges.values(), mine, self.most, time)
@@ -115,17 +115,17 @@ def charging(
     drawn: bool = False,
     clock: LedgerClock = ALONE,
 ) -> Iterator[Charging]:
-    """Reserve a job's release for as long as the block runs; a release that is not committed by then costs nothing.
+    """Reserve a job's release while the block runs; a release that the block does not commit costs nothing.
 
     Args:
-        path: the ledger, made if it is missing; None: nothing is charged.
+        path: the ledger, which is made if it is missing; None: no release is charged.
         campaign: its id names the limit.
         hop: the job that releases.
-        upstream: summary of the hop before; the input files hold as many frequency reports as it counts.
-        folder: directory of the input's block files. No file is opened if the limit has no room and no input of these
-            sizes was charged.
+        upstream: summary of the hop before; the input files hold as many frequency reports as this summary counts.
+        folder: directory of the input's block files. If the release does not fit into the limit, files are opened only
+            if an input of the same sizes was charged before.
         drawn: whether this job draws the release at random.
-        clock: tells the ledger the time.
+        clock: the clock that tells the ledger the time.
 
     Raises:
         OverLimit: the release does not fit, even if every forwarded report is accepted.
@@ -156,25 +156,27 @@ def charging(
         charge = _reserve(path, replace(wanted, run=run), manifest, most, clock)
         kept = draws.digest_of_draw(path, charge.key) if drawn and charge.state == "committed" else None
         if kept is not None:
-            # A missing draw is drawn again, and compared then.
+            # If the draw is missing, the job draws it again, and `commit` compares it.
             require_same_draw(path, charge, kept)
         try:
-            # A draw is identified by its content, which a job that draws does not know yet.
+            # A draw is identified by its content, and a job that draws does not know the content yet.
             draw = manifest if hop == "discover" and not drawn else None
             yield Charging(path, charge, most, clock, draw, release_window)
         finally:
-            # A reservation that cannot be dropped now ends with this process. No error here may hide the job's own.
+            # A reservation that cannot be deleted now counts until this process ends. An error in this step must not
+            # hide the job's error.
             with suppress(HushcountError), opened(path) as connection, writing(connection):
                 mine = "DELETE FROM charges WHERE key = ? AND run = ? AND state = 'reserved'"
                 connection.execute(mine, (charge.key, charge.run))
 
 
 def cost_of(stated: Statement, hop: Hop) -> Loss:
-    """Return the cost of a release for one client, or for one report if clients are not told apart.
+    """Return the cost of a release for one client, or for one report if reports are not linked to clients.
 
     Args:
-        stated: the statement of the release, replace-one.
-        hop: "analyze" costs the shuffled guarantee, or the local one if no shuffled one is claimed; or "discover".
+        stated: the privacy statement of the release, for the replace-one relation.
+        hop: "analyze" costs the shuffled guarantee, or the local guarantee if no shuffled one is claimed; "discover"
+            costs the guarantee of discovery.
     """
     if hop == "analyze":
         counts = stated.shuffled or stated.local
@@ -184,13 +186,14 @@ def cost_of(stated: Statement, hop: Hop) -> Loss:
     found = stated.discovery
     if found is None:
         raise HushcountError("the statement of a release of values has no guarantee for values: report this bug")
-    # A client that is replaced is removed from some bins and added to others: two releases under add-remove.
+    # Replacing a client removes it from some bins and adds it to others, which costs as much as two changes under
+    # add-remove.
     sides = 1 if found.relation == "replace-one" else 2
     return Loss(sides * found.epsilon, sides * found.delta)
 
 
 def release_of(campaign: Campaign, hop: Hop, cost: Loss, senders: Senders, per: Unit) -> Charge:
-    """Return the reservation of a release at this cost, before anything is known of its input."""
+    """Return the reservation of a release with this cost; its fields about the input are empty."""
     local = epoch_epsilon = None
     if hop == "analyze" and campaign.memory:
         # Clients repeat their answers.
@@ -203,7 +206,7 @@ def release_of(campaign: Campaign, hop: Hop, cost: Loss, senders: Senders, per: 
 
 
 def require_same_draw(path: Path, charge: Charge, draw: str | None) -> None:
-    """Raise LedgerError if a draw is not the charged one; `draw` is None if there is no draw beside the ledger."""
+    """Raise LedgerError unless a draw is the charged one; `draw` is None if no draw lies beside the ledger."""
     if draw == charge.draw:
         return
     wrong = "is missing" if draw is None else "is another one"
@@ -221,7 +224,7 @@ def _keyed(wanted: Charge, manifest: str) -> Charge:
 def _require_room(
     path: Path, limit: Limit | None, charges: Iterable[Charge], wanted: Charge, most: Loss, time: LedgerTime
 ) -> None:
-    """Check that a release fits; a refusal also says if the ledger does not follow the clock."""
+    """Check that a release fits into the limit; a refusal also says if the ledger does not follow the clock."""
     try:
         require_room(limit, living(path, charges, time.now), wanted, most, time.now)
     except OverLimit as over:
@@ -229,7 +232,7 @@ def _require_room(
 
 
 def _require_room_or_retry(path: Path, wanted: Charge, most: Loss, clock: LedgerClock) -> None:
-    """Raise OverLimit if a release has no room, unless this input, or one of the same sizes, was charged before."""
+    """Raise OverLimit unless a release fits, or its input, or an input of the same sizes, was charged before."""
     with opened(path, create=True) as connection:
         charges = read_charges(connection, wanted.campaign)
         alike = [charge for charge in charges if _is_alike(charge, wanted)]
@@ -241,16 +244,17 @@ def _require_room_or_retry(path: Path, wanted: Charge, most: Loss, clock: Ledger
 
 
 def _is_alike(charge: Charge, wanted: Charge) -> bool:
-    """Return whether a charge may be for the wanted release, judged without reading the input."""
+    """Return whether a charge may be a charge of the wanted release, without reading the release's input."""
     same = (charge.fingerprint, charge.epoch, charge.hop) == (wanted.fingerprint, wanted.epoch, wanted.hop)
     return same and (charge.manifest == wanted.manifest if wanted.manifest else charge.outline == wanted.outline)
 
 
 def _reserve(path: Path, wanted: Charge, manifest: str, most: Loss, clock: LedgerClock) -> Charge:
-    """Reserve a release and return it, even if another run has reserved it; if it is charged already, return that."""
+    """Reserve a release and return it, also if another run reserved it; if it is charged already, return its charge."""
     with opened(path) as connection, writing(connection):
         charges = {charge.key: charge for charge in read_charges(connection, wanted.campaign)}
-        # The auxiliary server names the release; another release under a charged name is charged separately.
+        # The auxiliary server's charge gives a release its key; if another draw was charged under that key, this
+        # release gets its own key.
         named = charges.get(wanted.key)
         if not wanted.manifest or (named is not None and named.draw not in (None, manifest)):
             wanted = _keyed(wanted, manifest)

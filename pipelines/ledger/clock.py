@@ -1,10 +1,11 @@
-"""How far the clock is ahead of everything else that tells the time. No run acts finally by a clock that is far ahead.
+"""How far this machine's clock is ahead of everything else that tells the time.
 
-A store of objects has a clock of its own, which decides: the present is the earlier of both clocks. On a disk, time
-stamps of the deployment tell the time: those of log entries and manifests, and the ledger's time. Each stamp proves
-that its moment has passed, if the clock that wrote it was right. No stamp is believed alone: from the newest entry on,
-which was put at a trusted moment, stamps must follow each other without a gap longer than the bound. Stamps after such
-a gap, however many, come from a clock that jumped, or nothing happened for that long: only the operator can know which.
+While the clock is far ahead, no run takes an action that cannot be undone. An object store has its own clock, which
+decides: the present is the earlier one of this machine's and the store's time. On a disk, the deployment's time stamps
+tell the time: time stamps of log entries and manifests, and the ledger's time. Each time stamp proves that its moment
+has passed, if the clock that wrote the stamp was right. No single time stamp is believed: a stamp counts only if, from
+the newest log entry on, each stamp follows the one before within the bound. Stamps after a longer gap come from a clock
+that jumped, or nothing happened for that long; only the operator can know which of the two is true.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from datetime import datetime, timedelta, timezone
 
 _LEAST_BOUND = timedelta(days=2)
 _AGREES = timedelta(minutes=5)
-"""A clock that is ahead of the store's clock by more than this is called wrong."""
+"""A clock that is ahead of the store's clock by more than this time is called wrong."""
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -23,8 +24,8 @@ class Witness:
     """Something that tells the time.
 
     Attributes:
-        name: as in a sentence: "the newest manifest".
-        stamps: moments that had passed when they were written, in any order and any time zone.
+        name: the name in a sentence, such as "the newest manifest".
+        stamps: time stamps, each of a moment that had passed when it was written, in any order and any time zone.
     """
 
     name: str
@@ -38,9 +39,10 @@ class Reading:
     Attributes:
         now: the time by the clock.
         bound: how far the clock may be ahead of everything else if the store has no clock; see `usual_bound`.
-        trusted: when the newest log entry was put; None without an entry: then the oldest stamp is believed first.
+        trusted: when the newest log entry was put; None if there is no entry: then the oldest stamp is believed first.
         witnesses: everything else that tells the time.
-        store: the time by the store's own clock, which decides alone; None if it has none or did not answer.
+        store: the time by the store's own clock, which then decides alone; None if the store has no clock or did not
+            answer.
     """
 
     now: datetime
@@ -63,25 +65,25 @@ class Reading:
 
     @property
     def ahead(self) -> timedelta:
-        """How far the clock is ahead of all else; negative if it is behind, zero if nothing else tells the time."""
+        """How far the clock is ahead of all else; negative if the clock is behind, 0 if nothing else tells the time."""
         return timedelta() if self.reach is None else self.now - self.reach
 
     @property
     def is_far(self) -> bool:
-        """Whether the clock is so far ahead that no final action may follow from it."""
+        """Whether the clock is so far ahead that no action that cannot be undone may rely on it."""
         return self.ahead > (self.bound if self.store is None else _AGREES)
 
     @property
     def present(self) -> datetime:
-        """The moment to work by, which has certainly passed: no final action is taken for a later moment.
+        """The moment to work by, which has certainly passed; nothing irreversible is done for a later moment.
 
-        It is not later than the store's clock and, if the clock is far ahead, not later than `reach`.
+        This moment is not later than the store's clock and, if the clock is far ahead, not later than `reach`.
         """
         reach = self.reach
         return min(self.now, reach) if reach is not None and (self.is_far or self.store is not None) else self.now
 
     def says(self) -> str:
-        """Return a sentence: the clock's time, how far it is ahead of all else or behind it, and the other times."""
+        """Return a sentence with the clock's time, how far it is ahead of all else or behind, and the other times."""
         reach, said = self.reach, "ahead of" if self.ahead >= timedelta() else "behind"
         off = f"the clock says {shown(self.now)}, {span(self.ahead)} {said}"
         if reach is None:
@@ -102,9 +104,9 @@ class Reading:
 def usual_bound(length: timedelta, grace: timedelta, patience: timedelta) -> timedelta:
     """Return how far a right clock may be ahead of all time stamps that a working deployment writes.
 
-    The newest manifest is of the window before the present one or, during `patience`, of the window before that, and
-    may come `grace` late. The bound is at least two days, because a nightly schedule may miss a night. On a disk a
-    final action can be too early by this bound, but not by more.
+    The newest manifest is of the window before the present one, or, during `patience`, of the window before that one;
+    it may come `grace` late. The bound is at least two days, because a nightly schedule may miss a night. On a disk, an
+    action that cannot be undone may be too early by the bound, but not by more.
     """
     return max(_LEAST_BOUND, 2 * length + patience + grace)
 

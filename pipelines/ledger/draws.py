@@ -1,7 +1,8 @@
 """Digests of a release's input, and the draw of a random release, which is kept beside the ledger.
 
-A draw is a function of its input and a key (aux_server/drawing.py), so that a retried job draws the same. The kept draw
-and its digest in the charge's row prove it: any other draw would be a second release, and is not handed out.
+A draw depends only on its input and a key (aux_server/drawing.py), so that a retried job draws the same release. The
+kept draw and the digest in the charge's row prove which draw was released: any other draw would be a second release,
+and is not handed out.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ _LONGEST = 1 << 36
 
 
 def outline_of(directory: str) -> str:
-    """Return the digest of the sizes of a directory's block files; no file is opened."""
+    """Return the digest of the sizes of a directory's block files, without opening any file."""
     return _digest(f"{size}" for _, size in storage.list_files(directory, SUFFIX))
 
 
 def manifest_of(paths: Iterable[str]) -> str:
-    """Return the digest of the contents of files, which does not depend on their order and names.
+    """Return the digest of the contents of files; the digest does not depend on the files' order and names.
 
     Sealing is random, so that no two batches have the same files, even if their values are equal.
     """
@@ -39,13 +40,13 @@ def manifest_in(directory: str) -> str:
 
 
 def draw_path(ledger: Path, key: str) -> Path:
-    """Return the path of a key's draw: beside the ledger and not in it, because a draw holds sealed values."""
+    """Return the path of a key's draw, which is beside the ledger and not in it, because a draw holds sealed values."""
     ledger = resolved(ledger)
     return ledger.with_name(f"{ledger.name}.draws") / f"{key}{SUFFIX}"
 
 
 def digest_of_draw(ledger: Path, key: str) -> str | None:
-    """Return the digest of a key's draw, as `manifest_in` computes it; None if there is no draw."""
+    """Return the digest of a key's draw, as `manifest_in` computes it; None if no draw is kept."""
     kept = draw_path(ledger, key)
     try:
         return manifest_of([str(kept)] if kept.stat().st_size else [])
@@ -56,12 +57,13 @@ def digest_of_draw(ledger: Path, key: str) -> str | None:
 
 
 def keep_draw(ledger: Path, key: str, directory: str) -> str:
-    """Keep the block file that was just drawn, and return its digest. The file is on disk before the charge is made.
+    """Copy the block file that was just drawn to a key's draw, and return its digest.
 
-    The directory holds one block file, or no file if no bin was kept.
+    The copy is on disk before the release is charged. The job's directory holds one block file, or no file if the keep
+    rule kept no bin.
 
     Raises:
-        LedgerError: another draw is kept; or the draw cannot be written.
+        LedgerError: another draw is kept for this key, or the draw cannot be written.
     """
     drawn = [path for path, _ in storage.list_files(directory, SUFFIX)]
     if len(drawn) > 1:

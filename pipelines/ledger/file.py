@@ -1,8 +1,9 @@
-"""The ledger's file: an SQLite database that appears complete, and opens only if it is a ledger of this version.
+"""The ledger's file: an SQLite database that appears complete, and that opens only if it is a ledger of this version.
 
 Every row has a digest, which shows whether the row was altered. Ledger and log name each other: the log states the
-ledger's id, and the ledger notes the newest log entry that it follows. So a run that would charge in another ledger is
-refused. A log that was restored from an older copy is noticed: it lacks the entry that the ledger names.
+ledger's id, and the ledger notes the newest log entry that it follows. Because the log states the ledger's id, a run
+that would charge in another ledger is refused. A log that was restored from an older copy is noticed, because it lacks
+the log entry that the ledger notes.
 """
 
 from __future__ import annotations
@@ -59,21 +60,21 @@ class LedgerError(HushcountError):
 
 
 def resolved(path: Path) -> Path:
-    """Return a ledger's real path, without symbolic links: its journal and its draws lie beside that path."""
+    """Return a ledger's path without symbolic links: SQLite's journal, and the ledger's draws, lie beside that path."""
     return Path(os.path.realpath(path))
 
 
 @contextmanager
 def opened(path: Path, *, create: bool = False, busy_seconds: float = _BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
-    """Open a ledger for a block; each error of SQLite in the block becomes one sentence.
+    """Open a ledger for a block; each error of SQLite in the block becomes an error of one sentence.
 
     Args:
         path: the file.
-        create: whether to make a missing file, readable by its owner only.
-        busy_seconds: how long to wait for a process that writes to it.
+        create: whether to make a missing ledger, readable by its owner only.
+        busy_seconds: how long to wait for another process that writes to the ledger.
 
     Raises:
-        UsageError: the file or its directory is missing; or the file has several hard links.
+        UsageError: the file or its directory is missing, or the file has several hard links.
         FormatError: the file is no ledger, is damaged, or has another version; the file is not changed.
         LedgerError: another process uses the file, or it cannot be read or written.
     """
@@ -103,7 +104,7 @@ def opened(path: Path, *, create: bool = False, busy_seconds: float = _BUSY_SECO
 
 @contextmanager
 def writing(connection: sqlite3.Connection) -> Iterator[None]:
-    """Hold the only write lock for a block: all its changes are made, or no change if it ends with an exception."""
+    """Hold the ledger's only write lock for a block; if the block raises an exception, none of its changes are made."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -115,10 +116,10 @@ def writing(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _require_one_name(path: Path) -> None:
-    """Refuse a file with a second hard link: SQLite names its journal, which undoes a killed write, after the file."""
+    """Refuse a file with a second hard link: SQLite's journal, which undoes killed writes, is named after the file."""
     if path.stat().st_nlink < 2:
         return
-    # A process that was killed while it made the ledger may have left the temporary name.
+    # A process that was killed while it made a ledger may have left the temporary name as a second link.
     for left in path.parent.glob(f".{path.name}.*.tmp"):
         with suppress(FileNotFoundError):
             if left.samefile(path):
@@ -128,7 +129,7 @@ def _require_one_name(path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    """Make an empty ledger under a temporary name and link it to its real name; an existing ledger stays."""
+    """Make an empty ledger under a temporary name and link it to its real name; an existing ledger is not replaced."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -175,7 +176,7 @@ def read_limit(connection: sqlite3.Connection, campaign: str) -> Limit | None:
 
 
 def read_charges(connection: sqlite3.Connection, campaign: str | None = None) -> list[Charge]:
-    """Return the charges and reservations of a campaign, or of all, oldest first; within a second in order of writing.
+    """Return the charges and reservations of a campaign, or of all campaigns, oldest first.
 
     Raises:
         FormatError: a row was altered.
@@ -185,7 +186,7 @@ def read_charges(connection: sqlite3.Connection, campaign: str | None = None) ->
 
 
 def read_newest(connection: sqlite3.Connection) -> datetime | None:
-    """Return the ledger's time at its last use, or None if it is new; raises FormatError if the time was altered."""
+    """Return the ledger's time at its last use, None for a new ledger; raises FormatError if the time was altered."""
     row = connection.execute("SELECT newest FROM clock").fetchone()
     try:
         return None if row is None else datetime.fromisoformat(row["newest"]).astimezone(timezone.utc)
@@ -202,7 +203,7 @@ def put(connection: sqlite3.Connection, record: Limit | Charge) -> None:
     """Write a record; it replaces the record with the same key."""
     table = "limits" if isinstance(record, Limit) else "charges"
     values = asdict(record) if isinstance(record, Limit) else record.row() | {"curve": record.curve}
-    # The columns hold floats, and the digest is of values as they will be read: so integers become floats first.
+    # The columns hold floats, and the digest must be of the values that a reader gets, so integers become floats first.
     values.update(epsilon=float(record.epsilon), delta=float(record.delta))
     values["digest"] = digest_of(values)
     marks = ", ".join("?" * len(values))
@@ -227,7 +228,7 @@ class Followed:
 
 
 def id_of(path: Path, *, create: bool = False) -> str:
-    """Return the id of a ledger, drawn when it was made; raises as `opened`."""
+    """Return the random id of a ledger, which was drawn when the ledger was made; raises as `opened`."""
     with opened(path, create=create) as connection:
         row = connection.execute("SELECT id FROM identity").fetchone()
     if row is None:
@@ -236,7 +237,7 @@ def id_of(path: Path, *, create: bool = False) -> str:
 
 
 def followed(path: Path, party: str) -> dict[str, Followed]:
-    """Return the newest entry of each of a party's logs that a ledger follows, by campaign; raises as `opened`."""
+    """Return the newest entry that a ledger notes of each of a party's logs, by campaign; raises as `opened`."""
     if not path.exists():
         return {}
     with opened(path) as connection:
@@ -245,7 +246,7 @@ def followed(path: Path, party: str) -> dict[str, Followed]:
 
 
 def follow(path: Path, campaign: str, entries: Mapping[str, Followed]) -> None:
-    """Note the newest log entry of each party, unless a newer one is noted already; raises as `opened`."""
+    """Note the newest log entry of each party, unless a newer entry is noted already; raises as `opened`."""
     with opened(path) as connection, writing(connection):
         connection.executemany(
             "INSERT INTO followed (campaign, party, generation, number, entry) VALUES (?, ?, ?, ?, ?) "

@@ -32,7 +32,7 @@ class Described:
     """The content of a ledger, or of one campaign in it.
 
     Attributes:
-        accounts: of each campaign, by id.
+        accounts: the account of each campaign, by the campaign's id.
         charges: all charges and reservations, oldest first.
         stale: keys of reservations by runs that have ended.
     """
@@ -42,7 +42,7 @@ class Described:
     stale: frozenset[str]
 
     def data(self) -> dict[str, Any]:
-        """Return it as JSON data."""
+        """Return the overview as JSON data."""
         return {
             "version": VERSION,
             "campaigns": [{"campaign": name, **asdict(account)} for name, account in self.accounts.items()],
@@ -52,11 +52,11 @@ class Described:
 
 @dataclass(frozen=True)
 class WholeLedger:
-    """A ledger in which no fault was found.
+    """The result of checking a ledger that has no fault.
 
     Attributes:
-        charges, reservations, limits: the number of each.
-        over: the campaigns that are over their limit, because it was lowered later.
+        charges, reservations, limits: the number of each kind of row.
+        over: the campaigns whose charges pass their limit, because the limit was lowered later.
         warnings: a sentence for each trace of a wrong clock.
     """
 
@@ -72,16 +72,16 @@ def set_limit(
 ) -> Account:
     """Set the limit of a campaign's releases, and return its account.
 
-    A limit that is set again keeps the beginning of its periods, so that setting it renews no budget.
+    A limit that is set again keeps the beginning of its periods, so setting it again renews no budget.
 
     Args:
         path: the ledger, made if it is missing.
         campaign: id of the campaign, for all its epochs.
         epsilon: nats, above 0.
-        delta: in [0, 1), at which the releases' epsilon is stated.
-        renew_days: days after which the whole budget is available again; None: never.
-        fixed: whether the operator declares, before the first charge of a period, that no parameter and no number of
-            reports of a release depends on a result, so that charges compose jointly.
+        delta: the delta at which the releases' epsilon is stated, in [0, 1).
+        renew_days: number of days after which the whole budget is available again; None: never.
+        fixed: whether the operator declares, before the first charge of a period, that neither the parameters nor the
+            numbers of reports of any release depend on a result, so that charges compose jointly.
 
     Raises:
         UsageError: an argument is out of its range.
@@ -109,7 +109,7 @@ def set_limit(
 
 
 def _require_same_composition(old: Limit | None, new: Limit, charges: list[Charge], now: datetime) -> None:
-    """Check that the new limit may compose the charges of its period, which the old limit admitted.
+    """Check that the new limit's kind of composition is valid for the period's charges, which the old limit admitted.
 
     Raises:
         UsageError: joint composition is wanted, but the charges were not of one campaign file with fixed parameters; or
@@ -131,7 +131,7 @@ def _require_same_composition(old: Limit | None, new: Limit, charges: list[Charg
 
 
 def describe(path: Path, campaign: str | None = None, clock: LedgerClock = ALONE) -> Described:
-    """Return each campaign's account, and all charges and reservations; or those of one campaign.
+    """Return each campaign's account, and all charges and reservations; or only those of one campaign.
 
     Raises:
         UsageError, FormatError, LedgerError: the ledger cannot be read.
@@ -146,7 +146,7 @@ def describe(path: Path, campaign: str | None = None, clock: LedgerClock = ALONE
 
 
 def check(path: Path, clock: LedgerClock = ALONE) -> WholeLedger:
-    """Check a ledger: its pages, its schema, every row's digest, key and range, and the sums.
+    """Check a ledger: its pages, its schema, the digest, key and range of every row, and the sums.
 
     Raises:
         FormatError: the ledger has a fault; the error names the first one.
@@ -170,7 +170,7 @@ def check(path: Path, clock: LedgerClock = ALONE) -> WholeLedger:
 
 
 def export(path: Path, out: Path) -> int:
-    """Write all charges and reservations to a new .csv file or, with the limits, to a .json file; return how many.
+    """Write all charges and reservations to a new .csv file or, with the limits, to a new .json file; return how many.
 
     Raises:
         UsageError: the file exists, has another ending, or cannot be written.
@@ -213,7 +213,7 @@ def _is_over(account: Account) -> bool:
 
 
 def _fault_of(charge: Charge) -> str | None:
-    """Return a fault that a row's digest does not show, because the row was wrong when it was written."""
+    """Return a fault that a row's digest does not show, because the row already had the fault when it was written."""
     try:
         _ = charge.loss
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""The ledger's own time, by which budgets renew: it never goes back, and a clock that is far ahead does not move it.
+"""The ledger's own time, which decides when budgets renew: it never goes back, and no clock that is far ahead moves it.
 
-A clock that is wrong once must not free spent budget. So the clock begins a period only if it is at most `FAR` ahead of
-the newest moment that the ledger, or the deployment, knows to have passed. No new stamp is earlier than the ledger's
-time. After a longer idle time the operator tells the ledger the date.
+A clock that is wrong once must not free spent budget. So a new period begins only if the clock is at most `FAR` ahead
+of the newest moment that the ledger, or the deployment, knows to have passed. No new time stamp is earlier than the
+ledger's time. If nothing told the time for longer than `FAR`, the operator must confirm the date.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from pipelines.ledger.clock import Reading
 from pipelines.ledger.file import opened, put, put_newest, read_charges, read_limits, read_newest, writing
 
 FAR = timedelta(days=2)
-"""A clock that is ahead by at most this may begin a period: too early by this, but not by more."""
+"""A clock that is ahead by at most this time may begin a period, so a period begins too early by at most this time."""
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class LedgerTime:
-    """The present by two clocks.
+    """The present time by two clocks.
 
     Attributes:
         clock: the time by this machine's clock.
-        now: the ledger's time, which decides the period; never earlier than at the ledger's last use.
+        now: the ledger's time, which decides the period; it is never earlier than the ledger's time at its last use.
     """
 
     clock: datetime
@@ -37,12 +37,12 @@ class LedgerTime:
 
     @property
     def mark(self) -> str:
-        """The time stamp for new rows: a clock that is behind does not make a charge older than it is."""
+        """The time stamp for new rows: at least the ledger's time, so that a slow clock makes no charge look older."""
         return stamp(max(self.clock, self.now))
 
     @property
     def doubt(self) -> str:
-        """Why the ledger does not follow the clock, and the cure; empty if it does."""
+        """A sentence on why the ledger does not follow the clock, and the cure; empty if the ledger follows it."""
         if abs(self.clock - self.now) <= FAR:
             return ""
         side = "ahead of" if self.clock > self.now else "behind"
@@ -56,7 +56,7 @@ class LedgerTime:
 
 def believed(clock: datetime, newest: datetime | None, known: datetime | None = None) -> datetime:
     """Return the ledger's time, by this machine's clock, the ledger's time at its last use, and other witnesses."""
-    # A witness may be wrong too: nothing moves the ledger further than the clock.
+    # A witness may be wrong too, so no witness moves the ledger's time further than the clock.
     told = [moment for moment in (newest, None if known is None else min(known, clock)) if moment is not None]
     reach = max(told, default=clock)
     return max(reach, Reading(clock, FAR, trusted=reach).present)
@@ -68,8 +68,8 @@ class LedgerClock:
 
     Attributes:
         machine: this machine's clock.
-        known: the latest moment that has certainly passed, by witnesses other than the clock and the ledger; None
-            without such witnesses.
+        known: the latest moment that has certainly passed, by witnesses other than the clock and the ledger; None if
+            there are no such witnesses.
     """
 
     machine: Clock = MACHINE
@@ -81,23 +81,23 @@ class LedgerClock:
         return LedgerTime(clock, believed(clock, read_newest(connection), self.known))
 
     def advance(self, connection: sqlite3.Connection) -> LedgerTime:
-        """Return the present, and write the ledger's time; call this in a transaction that writes."""
+        """Return the present, and write it as the ledger's time; call this method in a transaction that writes."""
         time = self.time(connection)
         put_newest(connection, time.now)
         return time
 
 
 ALONE = LedgerClock()
-"""This machine's clock without other witnesses."""
+"""The source of the ledger's time if there is no witness except this machine's clock."""
 
 
 def beginning(charges: list[Charge], now: datetime) -> str:
-    """Return when the first period of a limit begins: with its first charge, so that no charge is forgotten."""
+    """Return when the first period of a limit begins: with the campaign's first charge, so that every charge counts."""
     return min([stamp(now), *(charge.committed_at for charge in charges if charge.committed_at)])
 
 
 def warnings(limits: list[Limit], charges: list[Charge], time: LedgerTime) -> list[str]:
-    """Return a sentence for each trace that a wrong clock left in a ledger; no such trace harms clients."""
+    """Return a sentence for each trace that a wrong clock left in a ledger; none of these traces weakens privacy."""
     present = stamp(time.clock + FAR)
     said = [time.doubt] if time.doubt else []
     said += [
@@ -112,10 +112,11 @@ def warnings(limits: list[Limit], charges: list[Charge], time: LedgerTime) -> li
 
 
 def confirm(path: Path, today: date) -> LedgerTime:
-    """Believe this machine's clock, because the operator gives its date; later stamps move back to that date.
+    """Believe this machine's clock, because the operator gives today's date; stamps after this date are set back to it.
 
     Raises:
-        UsageError: the clock is more than a day off `today`, the date from another source, in whatever time zone.
+        UsageError: the clock's date differs by more than a day from `today`, which is from another source, in any time
+            zone.
         LedgerError: the ledger cannot be used.
     """
     now = MACHINE.now()
@@ -125,13 +126,14 @@ def confirm(path: Path, today: date) -> LedgerTime:
 
 
 def believe(path: Path, today: date | None = None, clock: Clock = MACHINE) -> LedgerTime:
-    """Believe this machine's clock, because the operator says that it is right; later stamps move back to its date.
+    """Believe this machine's clock, because the operator says that it is right; later stamps are set back to its date.
 
-    The operator vouches for the ledger's time too. A ledger that was idle for a year looks like a ledger that was begun
-    by a clock one year behind. Charges with stamps of such a clock stop counting a year too early.
+    The operator vouches that the ledger's time was right too. The program cannot check that: a ledger that was idle for
+    a year looks like a ledger that was begun by a clock one year behind. Charges that were stamped by a clock one year
+    behind stop counting a year too early.
 
     Args:
-        today: the date where the operator is; the clock's by default.
+        today: the date where the operator is; by default the clock's date.
         clock: this machine's.
 
     Raises:
@@ -139,7 +141,7 @@ def believe(path: Path, today: date | None = None, clock: Clock = MACHINE) -> Le
     """
     now = clock.now()
     today = today or now.date()
-    # By then, today is over in every time zone.
+    # At this moment, `today` is over in every time zone.
     end = stamp(datetime.combine(today + 2 * _DAY, datetime.min.time(), timezone.utc))
     with opened(path) as connection, writing(connection):
         for charge in read_charges(connection):

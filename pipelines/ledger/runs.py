@@ -1,7 +1,7 @@
-"""The runs that are under way on a ledger: each locks a file beside the ledger, and the lock ends with the process.
+"""The runs that are under way on a ledger: each run locks a file beside the ledger, and its lock ends with its process.
 
-Host name and process id do not identify a run: a restarted container has the same ones again, and a new container has
-another host name.
+Host name and process id do not identify a run: a restarted container has the same host name and process ids again, and
+a new container has another host name.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pipelines.ledger.file import LedgerError, resolved
 from pipelines.ledger.own_time import FAR
 
 _LONGEST_RUN = timedelta(days=1) + FAR
-"""A day, and the time that a clock may be ahead."""
+"""The longest time that a run takes: a day, plus the time that a clock may be ahead."""
 
 
 @contextmanager
 def under_way(ledger: Path) -> Iterator[str]:
-    """Yield the name of a new run, which is under way until the block or its process ends.
+    """Yield the name of a new run, which is under way until the block or the process ends.
 
     Raises:
         LedgerError: the run's file cannot be made or locked.
@@ -51,12 +51,12 @@ def under_way(ledger: Path) -> Iterator[str]:
 
 
 def living(ledger: Path, charges: Iterable[Charge], now: datetime) -> list[Charge]:
-    """Return charges, and the reservations of runs that are under way; `now` is the ledger's time."""
+    """Return the charges, and the reservations of runs that are under way; `now` is the ledger's time."""
     return [charge for charge in charges if not is_stale(ledger, charge, now)]
 
 
 def is_stale(ledger: Path, charge: Charge, now: datetime) -> bool:
-    """Return whether a reservation is left over from a run: the process is gone, or the run began days ago."""
+    """Return whether a reservation is left over from a run: the run's process is gone, or the run began days ago."""
     if charge.state == "committed":
         return False
     long_ago = now - datetime.fromisoformat(charge.reserved_at) > _LONGEST_RUN
@@ -76,7 +76,7 @@ def _is_under_way(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError:
-        # Unknown: it is safer to reserve room too long.
+        # Whether the run is under way is unknown; keeping its reservation too long is safer than dropping it.
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
-"""Charges as the summaries of their releases state them, for a ledger that was restored from an older copy.
+"""Charges as the summaries of the releases state them, to complete a ledger that was restored from an older copy.
 
-A summary is written after its charge, so the charge that it states was made. The limit that it states was in force
-then: a ledger that was lost, and has no limit now, gets that limit back too.
+A summary is written after the charge that it states, so this charge was made. The limit in the newest summary was in
+force at its charge: a ledger that was lost, and has no limit now, gets this limit back too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Delta = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class _Charged(BaseModel):
-    """The fields that are read of `pipelines.outputs.account.Charged`."""
+    """The fields of `pipelines.outputs.account.Charged` that this module reads."""
 
     key: Hex32
     hop: Hop
@@ -81,8 +81,8 @@ class Proof:
     """A release that was charged.
 
     Attributes:
-        charge: the charge as it was made, without its curve.
-        limit: the campaign's limit at that time, or None.
+        charge: the charge as it was made, without its privacy curve.
+        limit: the campaign's limit when the charge was made, or None.
         campaign: the campaign file.
         senders: the senders of the released reports.
     """
@@ -99,12 +99,12 @@ class Proof:
 
     @property
     def with_curve(self) -> Charge:
-        """The charge with the curve from its job, if there was one."""
+        """The charge with the privacy curve that its job computes, if there is one."""
         charge = self.charge
         if charge.hop != "analyze":
             return charge
         stated = statement(self.campaign, charge.reports, self.senders)
-        # For two releases under one key only their cost is known.
+        # If another release under this key raised the charge, only the cost of both is known, not a curve.
         curve = (
             window_of(self.campaign, self.senders, charge.reports)
             if cost_of(stated, "analyze") == charge.loss
@@ -114,7 +114,7 @@ class Proof:
 
 
 def noted(summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return those parts of a summary that prove its charge; None if it states no charge."""
+    """Return the part of a summary that proves its charge; None if the summary states no charge."""
     ledger = summary.get(_LEDGER)
     if not isinstance(ledger, Mapping):
         return None
@@ -123,7 +123,7 @@ def noted(summary: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def key_in(note: Mapping[str, Any]) -> str | None:
-    """Return the key in a note, unchecked, or None."""
+    """Return the charge's key in a note without checking it; None if there is no key."""
     try:
         return str(note[_LEDGER]["charged"]["key"])
     except (LookupError, TypeError):
@@ -134,12 +134,12 @@ def proof_of(note: Mapping[str, Any], campaign: Campaign, name: str) -> Proof:
     """Return the charged release that a note proves.
 
     Args:
-        note: as `noted` returned it; it may have been altered since.
+        note: a value that `noted` returned; it may have been altered since.
         campaign: the campaign file of the release.
-        name: of the summary, for errors.
+        name: the summary's name, for error messages.
 
     Raises:
-        FormatError: the note states no charge, or a charge of another campaign file.
+        FormatError: the note states no charge, or states a charge of another campaign file.
     """
     release = validated(_Release, note, name, "does not say what was charged")
     said, terms, fingerprint = release.ledger.charged, release.ledger.limit, campaign.fingerprint.hex()
@@ -157,31 +157,31 @@ def proof_of(note: Mapping[str, Any], campaign: Campaign, name: str) -> Proof:
 
 
 def by_time(proofs: Iterable[Proof]) -> list[Proof]:
-    """Return proofs, those of the oldest charges first."""
+    """Return proofs in the order of their charges, oldest first."""
     return sorted(proofs, key=lambda proof: proof.moment)
 
 
 def charged_keys(path: Path, campaign: str) -> set[str]:
-    """Return the keys of a campaign's charges; none if the ledger is missing."""
+    """Return the keys of a campaign's charges; no keys if the ledger is missing."""
     if not path.exists():
         return set()
     with opened(path) as connection:
-        # This runs before each release, so digests are not checked here: `read_charges` checks them.
+        # This function runs before each release, so it does not check the rows' digests; `read_charges` checks them.
         wanted = "SELECT key FROM charges WHERE campaign = ? AND state = 'committed'"
         return {str(row["key"]) for row in connection.execute(wanted, (campaign,))}
 
 
 def put_back(path: Path, campaign: str, proofs: Iterable[Proof], clock: Clock = MACHINE) -> Limit | None:
-    """Enter charges that a ledger lacks, even beyond its limit, because the releases were handed out.
+    """Enter charges that a ledger lacks, even if they pass its limit, because the releases were handed out.
 
     Args:
-        path: the ledger, made if it is missing.
+        path: the ledger, which is made if it is missing.
         campaign: id of the campaign.
-        proofs: one for each key. A campaign without a limit gets the limit of the newest proof.
+        proofs: a proof for each charge's key. A campaign without a limit gets the limit that the newest proof states.
         clock: this machine's.
 
     Returns:
-        The limit that the ledger had.
+        The campaign's limit in the ledger before this call.
 
     Raises:
         LedgerError, UsageError, FormatError: the ledger cannot be used.
