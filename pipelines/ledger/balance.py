@@ -64,7 +64,7 @@ def losses(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Loss]:
 
 
 def parts(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Part]:
-    """Return the parts for joint composition: the curve of each charge that has one, and the losses of the others."""
+    """Return the parts for joint composition: the curve of a charge with a curve, the loss of any other charge."""
     alone, joined = _joined(counting, known)
     return [*(charge.part for charge in alone), *joined]
 

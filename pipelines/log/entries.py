@@ -1,7 +1,7 @@
 """The entries of a log: each is one decision of a party about one campaign, numbered, and never changed.
 
-A decision that is too long for an entry, such as a list of many segments, is in a file beside the log: the entry holds
-the file's digest.
+If a decision is too long for an entry, such as a list of many segments, a file beside the log holds the decision, and
+the entry holds the file's digest.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ FileName = Annotated[str, text_of(r"^[0-9]{6,}-[0-9a-f]{16}$", "must name a camp
 WindowFolder = Annotated[str, text_of(r"^[A-Za-z0-9._/-]{1,255}$", "must be a folder of segments")]
 Text = Annotated[str, Field(max_length=1000)]
 Reasons = Annotated[dict[SegmentText, Text], Field(max_length=4 * MOST_SEGMENTS)]
-"""The reason for each segment, by the segment's path."""
+"""A reason for each of some segments, by the segment's path."""
 
 
 def whole_second(moment: datetime) -> datetime:
-    """Return a moment as in entries: in UTC, rounded down to the second; raises ValueError without a time zone."""
+    """Return a moment as entries state it, in UTC and rounded down to the second; ValueError without a time zone."""
     if moment.tzinfo is None:
         raise ValueError("must have a time zone")
     return moment.astimezone(timezone.utc).replace(microsecond=0)
@@ -47,7 +47,7 @@ Moment = Annotated[datetime, AfterValidator(whole_second)]
 
 
 class TakenManifest(Part):
-    """A manifest as it was when a closing window took it.
+    """A manifest as it was when a window took it on closing.
 
     Attributes:
         path: relative to the folder of segments.
@@ -84,10 +84,10 @@ class Adopted(Part):
 
 
 class Held(Part):
-    """An output that is neither in the old log nor in the store, but that others have: they left a receipt.
+    """An output that others have read, as their receipts say, but that is neither in the old log nor in the store.
 
     Attributes:
-        summary: digest of the summary that they read.
+        summary: digest of the output's summary that the others read.
     """
 
     batch: BatchName
@@ -97,16 +97,16 @@ class Held(Part):
 
 
 class Restored(Part):
-    """A log was lost, or restored from an older copy: this log replaces it, and states what cannot be known.
+    """A log was lost, or restored from an older copy; this log replaces it, and states which facts are unknown.
 
-    A segment is given up if the lost entries may have counted it. These are the segments that the old log has in no
-    finished batch, those of the manifests here, and those of any older manifest that is seen later. An output that
-    others have is not made again.
+    A segment is given up, so that it is never counted again, if the lost entries may have counted it. The segments
+    given up are those that the old log has in no finished batch, those of the manifests here, and those of any older
+    manifest that is seen later. An output that others have read is not made again.
 
     Attributes:
-        generation, number, entry: where the old log ended; number 0: no entry of it was left.
-        lost: number of the newest entry of the old log that anything names.
-        through: every window that ended by then is closed.
+        generation, number, entry: the last entry of the old log; number 0: no entry of the old log was left.
+        lost: number of the newest entry of the old log that any other file names.
+        through: a time; every window that ended by this time is closed.
     """
 
     generation: int = Field(ge=1, le=_MOST_GENERATIONS)
@@ -129,10 +129,11 @@ class Opened(Part):
 
 
 class Settings(Part):
-    """Windows have this length and this grace from a moment on.
+    """Windows have this length and this grace from a moment `begins` on.
 
     Attributes:
-        begins: when the first of these windows begins, at the end of the one before; None if these are the first.
+        begins: when the first of these windows begins, which is where the window before ends; None if these are the
+            first windows.
     """
 
     kind: Literal["settings"] = "settings"
@@ -142,12 +143,13 @@ class Settings(Part):
 
 
 class Closed(Part):
-    """A window is closed, and so is every window that ended before it: the window's input is final.
+    """A window is closed, and so is every window that ended before it, so the input of these windows is final.
 
     Attributes:
-        manifests: the manifests that the window takes. Their segments wait until a batch takes or drops them.
+        manifests: the manifests that the window takes. The segments of these manifests wait until a batch takes them,
+            or they are dropped.
         batches: paths of segments, by campaign file and stream.
-        aside: segments that differ from their manifests; they wait until they match, or are dropped.
+        aside: segments that differ from their manifests; they wait until they match again, or are dropped.
         dropped: segments that no window will take.
     """
 
@@ -163,17 +165,17 @@ class Closed(Part):
 
 
 class Charging(Part):
-    """From now on this party charges in the ledger of this id, and in no other."""
+    """From this entry on, this party charges in the ledger of this id, and in no other ledger."""
 
     kind: Literal["charging"] = "charging"
     ledger: Id
 
 
 class Finished(Part):
-    """A hop of a batch is done: this attempt, and no other, is its output.
+    """A hop of a batch is done: this attempt, and no other attempt, is the output of the hop.
 
     Attributes:
-        folder, summary: None if the batch lacks the stream that the hop reads: then the hop wrote nothing.
+        folder, summary: None if the batch lacks the stream that the hop reads, so that the hop wrote nothing.
     """
 
     kind: Literal["done"] = "done"
@@ -184,7 +186,10 @@ class Finished(Part):
 
 
 class GivenBack(Part):
-    """Too few reports of a batch can be forwarded, or some of its segments are faulty: its segments wait again."""
+    """A batch is given back: too few reports can be forwarded, or segments are faulty.
+
+    The batch's segments wait again.
+    """
 
     kind: Literal["given_back"] = "given_back"
     batch: BatchName
@@ -192,7 +197,7 @@ class GivenBack(Part):
 
 
 class Gone(Part):
-    """The files of an output are missing, and nobody here deleted them."""
+    """The files of an output are missing, although retention did not delete them."""
 
     kind: Literal["gone"] = "gone"
     batch: BatchName
@@ -200,7 +205,7 @@ class Gone(Part):
 
 
 class Received(Part):
-    """A party elsewhere left receipts of a hop's outputs for these batches: its copies are complete."""
+    """A party elsewhere left receipts of a hop's outputs for these batches, so it has complete copies of them."""
 
     kind: Literal["received"] = "received"
     party: Party
@@ -209,7 +214,7 @@ class Received(Part):
 
 
 class Deleting(Part):
-    """Outputs, or folders below them, are being deleted from now on, and are not written again."""
+    """Outputs, or folders inside outputs, are being deleted from this entry on, and are not written again."""
 
     kind: Literal["deleting"] = "deleting"
     folder: Text
@@ -229,7 +234,10 @@ class Deleted(Part):
 
 
 class Confirmed(Part):
-    """The clock is right: the operator said so, or it agreed with all witnesses while nothing was decided."""
+    """The clock is right.
+
+    The operator said so, or the clock agreed with all witnesses while no other entry was put for long.
+    """
 
     kind: Literal["confirmed"] = "confirmed"
 
@@ -238,7 +246,7 @@ class Told(Part):
     """A receiver accepted an alert on the changes in a window.
 
     Attributes:
-        up: whether the share of an item or group rose, by a digest of its name.
+        up: for each item or group, by a digest of its name, whether its share rose.
     """
 
     kind: Literal["told"] = "told"

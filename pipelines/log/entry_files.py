@@ -1,4 +1,4 @@
-"""The bytes of entries: write a new entry's file, and check an entry's file on reading."""
+"""The bytes of entries: how a new entry's file is written, and how an entry's file is checked when it is read."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pipelines.log.entries import MOST_NUMBER, Closed, Decision, Id, Moment
 
 FORMAT = 1
 ENTRY_BYTES = 1 << 18
-"""Longest entry: any store can write it in one request."""
+"""The most bytes of an entry, which any store can write in one request."""
 BESIDE_BYTES = 1 << 27
-"""Longest file beside the log: a log that is restored after years adopts tens of thousands of outputs."""
+"""The most bytes of a file beside the log: after years, a restored log adopts tens of thousands of outputs."""
 _Body = RootModel[Annotated[Decision, Field(discriminator="kind")]]
 _KINDS = {kind.model_fields["kind"].default for kind in get_args(Decision)}
 
@@ -31,8 +31,8 @@ class _Header(Part):
     """An entry as it is written.
 
     Attributes:
-        before: digest of the entry before; None for the first.
-        decision: None if the decision is in the file beside the log that has the digest `elsewhere`.
+        before: digest of the entry before this one; None for the first entry.
+        decision: the decision; None if it is in the file beside the log that has the digest `elsewhere`.
     """
 
     format: int = Field(ge=1)
@@ -49,10 +49,10 @@ class Entry:
     """One entry of a log.
 
     Attributes:
-        id: random; a run that put an entry recognizes its own entry by it.
-        before: digest of the entry before; None for the first.
-        at: when it was put, by a clock that was trusted then.
-        digest: BLAKE2b-256 of its bytes.
+        id: a random id, by which a run that put an entry recognizes that the entry is its own.
+        before: digest of the entry before this one; None for the first entry.
+        at: when the entry was put, by a clock that was trusted then.
+        digest: BLAKE2b-256 of the entry's bytes.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Written:
-    """The bytes of a new entry and, if it names a file beside the log, of that file."""
+    """The bytes of a new entry, and of the file beside the log if the entry names such a file."""
 
     id: str
     data: bytes
@@ -95,10 +95,10 @@ def read_entry(data: bytes, path: str, beside: Callable[[str], bytes]) -> Entry:
     """Return the entry in a file's bytes.
 
     Args:
-        beside: takes a digest, and reads the file beside the log with it.
+        beside: takes a digest, and returns the bytes of the file beside the log with that digest.
 
     Raises:
-        FormatError: the bytes are no entry, or the file that the entry names has another content.
+        FormatError: the bytes are no entry, or the file beside the log that the entry names has another content.
         UsageError: a newer version wrote the entry.
     """
     fields = parse_object(data, path)

@@ -17,11 +17,11 @@ from pipelines.outputs.counts import HopCounts
 
 @dataclass(frozen=True)
 class Head:
-    """The newest entry of a log, or an entry that something names: its generation, number and digest.
+    """The newest entry of a log, or an entry that another file names, by its generation, number and digest.
 
     Attributes:
-        generation: 1 for the first log; a log that replaces a lost one has the next number.
-        number: of the entry in its generation; 0 if the log is empty.
+        generation: 1 for the first log of a campaign; a log that replaces a lost log has the next number.
+        number: number of the entry in its generation; 0 if the log is empty.
     """
 
     generation: int = 1
@@ -29,7 +29,7 @@ class Head:
     digest: str | None = None
 
     def is_named(self, entry: Head) -> bool:
-        """Return whether `entry`, perhaps with only the first digits of the digest, names this entry."""
+        """Return whether `entry` names this entry; `entry` may hold only the first digits of the digest."""
         return (entry.generation, entry.number) == (self.generation, self.number) and (self.digest or "").startswith(
             entry.digest or ""
         )
@@ -40,14 +40,14 @@ class Hopped:
     """A hop that is done.
 
     Attributes:
-        entry: the log entry that says so.
-        at: when that entry was put.
-        folder: of the attempt; None if the hop had nothing to read, and wrote nothing.
-        summary: digest of the summary as it is published; None without a summary.
-        counts: the hop's counts; no streams if it had nothing to read.
-        made_from: digest of the summary of its input; None if it read no summary.
+        entry: the log entry that says that the hop is done.
+        at: when the entry in `entry` was put.
+        folder: folder of the attempt; None if the hop had nothing to read, and so wrote nothing.
+        summary: digest of the published summary; None if there is no summary.
+        counts: the hop's counts; without streams if the hop had nothing to read.
+        made_from: digest of the summary of the hop's input; None if the hop read no summary.
         charge: the charge in the summary, from `stated_charges.noted`; None if nothing was charged.
-        gone: whether an entry says that the files are missing.
+        gone: whether an entry says that the output's files are missing.
     """
 
     entry: Head
@@ -61,7 +61,7 @@ class Hopped:
 
     @property
     def is_adopted(self) -> bool:
-        """Whether the log was lost, and the log that replaced it adopted this output."""
+        """Whether this output was adopted by a log that replaced a lost log."""
         return self.entry.number == 1
 
 
@@ -72,9 +72,9 @@ class Batched:
     Attributes:
         window: the window that made the batch when it closed.
         oldest: start of the oldest window with a segment in the batch.
-        collected: number of reports, by stream; without streams that wait again.
-        segments: by stream, until the batch is shuffled; then empty.
-        given_back: whether all its segments wait again.
+        collected: number of reports, by stream, except streams that wait again.
+        segments: the segments, by stream, until the batch is shuffled; afterwards empty.
+        given_back: whether all segments of the batch wait again.
     """
 
     batch: Batch
@@ -103,22 +103,25 @@ class Times:
     grace: timedelta
 
     def same(self, other: Times) -> bool:
-        """Return whether length and grace are the same."""
+        """Return whether other settings have the same length and grace."""
         return (self.length, self.grace) == (other.length, other.grace)
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What collectors stored of one window, by the manifests that closed windows took.
+    """The reports that collectors stored in one window, by the manifests that closed windows took.
 
     Attributes:
-        closed_at: when an entry closed this window; None if it is open, or closed only because a later window is.
+        closed_at: when an entry closed this window; None if the window is open, or is closed only because a later
+            window was closed.
         reports: number of reports, by stream.
         refused: requests that collectors refused, by reason.
         damaged: damaged stretches of journals, by the path of the manifest that reports them.
-        collectors: each collector that wrote a manifest, and the weakest way in which it told clients apart.
+        collectors: each collector that wrote a manifest, and the weakest way in which this collector told clients
+            apart.
         bytes: total bytes of the segments.
-        files: paths of manifests and segments in the folder of segments; only manifests once segments are deleted.
+        files: paths of manifests and segments in the folder of segments; only of manifests once the segments are
+            deleted.
     """
 
     window: Window

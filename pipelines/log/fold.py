@@ -1,4 +1,4 @@
-"""The state that the logs of a campaign add up to: one frozen value, from which every view is computed."""
+"""The state that results from the logs of a campaign: one frozen value, from which every view is computed."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped, Times
 from pipelines.log.segments import Segment
 
 SEGMENT_STATES = ("batched", "waiting", "too_late", "given_up", "quarantined")
-"""The states of a segment: in a batch, waiting, dropped, given up with a lost log, or put aside as damaged."""
+"""The states of a segment: in a batch, waiting, dropped, given up with a lost log, or set aside as damaged."""
 
 
 @dataclass(frozen=True)
 class Fold:
-    """The contents of the logs of the parties here on one campaign.
+    """The contents of the logs on one campaign of all parties that run here.
 
     Attributes:
         heads: newest entry of each party's log.
         ledger: id of the ledger in which the party charges; None if it has charged nothing yet.
-        latest: when the newest entry that proves a time was put; None without such an entry.
+        latest: time of the newest entry that proves a time; None if there is no such entry.
         times: the lengths and graces of windows; empty if the log states none yet.
         closed: every window that ended by this time is closed; None if no window is closed.
-        restored: when a new log was begun because entries were lost; None if that never happened.
-        windows: by name, windows with a manifest that was taken, or with an entry that closed them.
+        restored: when a new log was begun because entries were lost; None if no entries were ever lost.
+        windows: the windows, by name, that have a manifest that was taken, or an entry that closed them.
         waiting: segments that no batch has taken, by path.
-        aside: the reason why a waiting segment is put aside, by path.
+        aside: the reason why a waiting segment is set aside, by the segment's path.
         dropped: segments that no batch will take, by path.
-        batches: by name; only from the shuffler's log.
+        batches: the batches, by name; only the shuffler's log has batches.
         done: the hops of a batch that are done, by the batch's name.
-        received: the receipts of parties elsewhere, as "PARTY HOP BATCH".
-        deleted: outputs that retention deletes, as "FOLDER BATCH", and whether each is completely gone.
-        unreceived: deleted outputs without the receipts of all recipients, as "FOLDER BATCH".
-        told: by window, the changes in alerts that receivers accepted, as `entries.Told.up`; only the last windows.
+        received: receipts of parties elsewhere, each as "PARTY HOP BATCH".
+        deleted: outputs that retention deletes, each as "FOLDER BATCH", and whether the output is completely deleted.
+        unreceived: deleted outputs for which a recipient's receipt is missing, each as "FOLDER BATCH".
+        told: the changes in alerts that receivers accepted, by window, as `entries.Told.up`; only the last windows.
     """
 
     campaign: str
@@ -79,7 +79,7 @@ class Fold:
         return sorted(one.batch for one in self.batches.values() if not one.given_back)
 
     def named(self, name: str) -> Batch:
-        """Return the batch of a name in the log; raises HushcountError if the name is not valid."""
+        """Return the batch with a name that the log holds; raises HushcountError if this name is not valid."""
         batch = Batch.named(self.campaign, name)
         if batch is None:
             raise HushcountError(f"the log of {self.campaign} names batch {name}, an invalid name: restore the log")
@@ -95,7 +95,7 @@ class Fold:
 
     @property
     def entries(self) -> Iterator[Head]:
-        """The entries by which hops are done."""
+        """The entries that say that a hop is done."""
         return (done.entry for hops in self.done.values() for done in hops.values())
 
     def is_deleting(self, folder: str, batch: str) -> bool:
@@ -137,7 +137,7 @@ class Fold:
 
 
 def merged(campaign: str, folds: Sequence[Fold]) -> Fold:
-    """Return one fold for the logs of several parties; no two logs decide about the same thing."""
+    """Return one fold for the logs of several parties; no two of these logs decide about the same thing."""
     done: dict[str, dict[HopName, Hopped]] = defaultdict(dict)
     for fold in folds:
         for batch, hops in fold.done.items():

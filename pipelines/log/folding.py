@@ -26,25 +26,25 @@ from pipelines.outputs.received_summary import counts_in, made_from_in
 from pipelines.outputs.summary import digest_of_json
 
 TOLD_WINDOWS = 8
-"""The number of windows with alerts that a fold remembers: no alert compares more windows."""
+"""The number of windows whose alerts a fold remembers; no alert compares more windows."""
 LOG = "log"
-"""The field of a published summary that names the entry by which its hop is done."""
+"""The field of a published summary that names the log entry that says that its hop is done."""
 
 
 def published(summary: dict[str, Any], entry: Head) -> dict[str, Any]:
-    """Return a summary in its published form, which names the entry that it comes from."""
+    """Return a summary as it is published, with the log entry that it comes from."""
     return {**summary, LOG: asdict(entry)}
 
 
 class Undecidable(Exception):
-    """An entry decides something that the entries before it do not allow."""
+    """An entry holds a decision that the entries before it do not allow."""
 
 
 class Effects:
     """The parts of a fold, as values that can change."""
 
     def __init__(self, fold: Fold) -> None:
-        # Entries replace only single values of this fold; collections change in the copies below.
+        # Entries replace only single values in this fold; they change collections in the copies below.
         self._fold = fold
         self._windows, self._waiting, self._aside = dict(fold.windows), dict(fold.waiting), dict(fold.aside)
         self._dropped, self._batches = dict(fold.dropped), dict(fold.batches)
@@ -66,9 +66,10 @@ class Effects:
         )
 
     def add(self, entry: Entry, here: Head) -> None:  # noqa: PLR0912  # one branch for each kind
-        # An alert may be sent, and may open a log, while the clock is far ahead: so these entries prove no time.
+        # An alert may be sent, and may be the first entry of a log, while the clock is far ahead, so the entries of
+        # alerts prove no time.
         if not isinstance(entry.decision, entries.Opened | entries.Told):
-            # Time stamps later than a confirmed clock came from a wrong clock.
+            # Time stamps that are later than a confirmed clock came from a wrong clock, so they no longer count.
             before = None if isinstance(entry.decision, entries.Confirmed) else self._fold.latest
             self._fold = replace(self._fold, latest=entry.at if before is None else max(before, entry.at))
         match entry.decision:
@@ -114,10 +115,10 @@ class Effects:
         if begins is not None:
             if not before or (over is not None and begins < over):
                 raise Undecidable(f"changes windows from {begins} on, but later windows are closed already")
-            # Settings that were to begin later do not apply any more.
+            # Earlier settings that begin at `begins` or later no longer apply.
             before = tuple(one for one in before if one.begins is None or one.begins < begins)
         new = Times(begins, timedelta(seconds=settings.seconds), timedelta(seconds=settings.grace))
-        # A change that was taken back leaves settings equal to the ones before: they are left out.
+        # If a change was taken back, two settings in a row are equal, and the second one is left out.
         kept = before[:1] + tuple(one for last, one in pairwise(before) if not one.same(last))
         self._fold = replace(self._fold, times=(*kept, new))
 
@@ -165,7 +166,8 @@ class Effects:
         name = manifest.collector
         way = weakest([manifest.authentication, known.collectors.get(name, manifest.authentication)])
         self._windows[manifest.window] = Collected(
-            # Collectors with different settings may disagree: the window ends when the longest one ends.
+            # Collectors with different settings may disagree on the length; the window ends when the longest length
+            # ends.
             max(known.window, window),
             known.closed_at,
             reports,
@@ -208,7 +210,7 @@ class Effects:
                 self._take_up(held.batch, held.seconds, {})
 
     def _take_up(self, name: str, seconds: int, collected: Mapping[Stream, int]) -> None:
-        """Add a batch with unknown segments."""
+        """Add a batch whose segments are unknown, because the entry that listed them is lost."""
         batch = self._fold.named(name)
         start = window_start(batch.window)
         window = Window(start, start + timedelta(seconds=seconds))
@@ -233,12 +235,12 @@ class Effects:
             self._batches[finished.batch] = replace(self._batches[finished.batch], segments={})
 
     def _require_undone(self, name: str, what: str) -> None:
-        """Raise Undecidable if a batch is shuffled or was given back, because the first decision counts."""
+        """Raise Undecidable if a batch is already shuffled or given back, because the first decision on it counts."""
         if self._batches[name].given_back or "shuffle" in self._done.get(name, {}):
             raise Undecidable(f"says that batch {name} is {what}, but an earlier entry decided on that batch")
 
     def _give_back(self, name: str, streams: Iterable[Stream]) -> None:
-        """Let these streams of a batch wait again; a batch without any stream left counts as given back."""
+        """Let a batch's segments of these streams wait again; a batch with no other streams counts as given back."""
         batch, left = self._batches[name], set(streams)
         for stream in left:
             self._waiting |= {segment.path: segment for segment in batch.segments[stream]}
@@ -248,7 +250,7 @@ class Effects:
 
     def _receive(self, received: entries.Received) -> None:
         for batch in received.batches:
-            # Raises KeyError if nothing was handed on.
+            # This line raises KeyError if no output was handed on.
             _ = self._done[batch][received.hop]
         new = (f"{received.party} {received.hop} {batch}" for batch in received.batches)
         known = self._fold.received
@@ -259,7 +261,7 @@ class Effects:
             self._deleted[f"{deleted.folder} {batch}"] = True
         gone = tuple(f"{folder}/" for folder in deleted.windows)
         for name, window in self._windows.items() if gone else ():
-            # A manifest that comes back, as from a backup, must not count again.
+            # A deleted manifest may come back from a backup; its path is kept, so that it is not counted again.
             left = tuple(path for path in window.files if path.endswith(SUFFIX) or not path.startswith(gone))
             if left != window.files:
                 self._windows[name] = replace(window, files=left)
@@ -267,7 +269,7 @@ class Effects:
 
 @dataclass
 class Folding:
-    """A fold to which entries are added; folds that it returned earlier do not change."""
+    """Adds entries to a fold; folds that were returned earlier do not change."""
 
     party: Party
     campaign: str
@@ -288,13 +290,13 @@ class Folding:
         """Add the next entry.
 
         Raises:
-            FormatError: the entry does not follow the entry before, or the log does not allow its decision. It may be
-                added in part, so do not use this object any more.
+            FormatError: the entry does not follow the entry before it, or the log does not allow its decision. The
+                entry may have been added in part, so do not use this object any more.
         """
         head, opened = self.head, entry.decision
         restored = opened.restored if isinstance(opened, entries.Opened) else None
         if restored is not None and (restored.generation, restored.number, restored.entry) == astuple(head):
-            # This log replaces the one that was read so far.
+            # The new entry begins a log that replaces the log read so far.
             head = Head(head.generation + 1, 0, head.digest)
         if (entry.number, entry.before) != (head.number + 1, head.digest):
             raise FormatError(

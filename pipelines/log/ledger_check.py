@@ -1,8 +1,9 @@
 """Check that the log names this ledger, and that the ledger has all charges of the log.
 
-A `done` entry repeats the charge of its release. So a ledger that was restored or lost gets its charges back from the
-logs of the parties here, before each release of the campaign. A limit belongs to one campaign, so that charges of other
-campaigns do not use its room. An entry is put only while its own charge is in the ledger.
+An entry that says that a hop is done repeats the charge of the hop's release. From these entries, a ledger that was
+restored or lost gets its charges back before each release of the campaign. A limit belongs to one campaign, so charges
+of other campaigns do not count against it. An entry that states a charge is put only while that charge is in the
+ledger.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Lacking:
     Attributes:
         proofs: of the charges.
         batches: names of the batches that were released.
-        faults: a sentence for each release without a readable charge.
+        faults: a sentence for each release whose charge cannot be read.
     """
 
     proofs: tuple[Proof, ...] = ()
@@ -79,7 +80,7 @@ def lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> Lacking:
 
 
 def require_named(deployment: Deployment, fold: Fold) -> None:
-    """Raise HushcountError if the log of a party names another ledger than the deployment, or a missing ledger."""
+    """Raise HushcountError if the log of a party names another ledger than the deployment does, or a missing ledger."""
     if fold.ledger is None:
         return
     if deployment.ledger is None:
@@ -99,10 +100,11 @@ def name_ledger(deployment: Deployment, log: Log, now: datetime, *, was_lost: bo
     """Put an entry that names the ledger into the log of a party, before that party charges there.
 
     Args:
-        was_lost: whether the operator says that the ledger in the log is lost, and that this ledger replaces it.
+        was_lost: whether the operator says that the ledger that the log names is lost, and that this ledger replaces
+            it.
 
     Raises:
-        HushcountError: the log names another ledger: runs that charged in two ledgers would exceed the limit.
+        HushcountError: the log names another ledger, and runs that charge in two ledgers could exceed the limit.
     """
     if deployment.ledger is None:
         return
@@ -113,14 +115,15 @@ def name_ledger(deployment: Deployment, log: Log, now: datetime, *, was_lost: bo
 
 def _naming(deployment: Deployment, id: str, was_lost: bool, fold: Fold) -> Charging | None:
     if not was_lost:
-        # Another deployment may have named its own ledger meanwhile.
+        # Meanwhile another deployment may have put its own ledger into the log.
         require_named(deployment, fold)
     return None if fold.ledger == id else Charging(ledger=id)
 
 
 def require_charged(deployment: Deployment, fold: Fold, summary: Mapping[str, Any]) -> None:
     """Raise HushcountError unless the charge that a summary states is in the ledger that the log names."""
-    # Checked also without a ledger here: another deployment may have named its own ledger meanwhile.
+    # The ledger is also checked if this deployment has none, because another deployment may have put its ledger into
+    # the log.
     require_named(deployment, fold)
     note = noted(summary)
     if deployment.ledger is None or note is None or (key := key_in(note)) is None:
@@ -133,9 +136,10 @@ def require_charged(deployment: Deployment, fold: Fold, summary: Mapping[str, An
 
 
 def follow_logs(deployment: Deployment, logs: Logs, campaign: str) -> None:
-    """Note in the ledger the newest entry that was read of each log here, so that an older copy of a log is noticed.
+    """Note in the ledger the newest entry of each log here, so that an older copy of a log is noticed later.
 
-    The shuffler's log is noted too, although it has no charges: an older copy could release its segments again.
+    The shuffler's log is noted too, although it has no charges, because an older copy of it could release segments
+    again.
     """
     if deployment.ledger is not None:
         entries = dict[str, Followed]()
@@ -149,7 +153,7 @@ def follow_logs(deployment: Deployment, logs: Logs, campaign: str) -> None:
 def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold, clock: Clock) -> list[str]:
     """Enter the charges that the ledger lacks, and return sentences that the operator should read.
 
-    Call this before anything is released; raises HushcountError, OSError if the ledger cannot be used.
+    Call this function before each release; raises HushcountError, OSError if the ledger cannot be used.
     """
     found = lacking(deployment, epochs, fold)
     says = list(found.faults)
@@ -163,7 +167,7 @@ def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold, clock: Cl
 
 
 def _of_limit(had: Limit | None, then: Limit | None) -> str:
-    """Return an addition to a sentence on the ledger's limit, if the newest release had another limit."""
+    """Return an addition to a sentence on the ledger, if the campaign's limit was another one at the newest release."""
     if then is None or (had is not None and _terms(had) == _terms(then)):
         return ""
     if had is None:

@@ -1,7 +1,7 @@
-"""The log of one party and campaign in the store: read new entries, and put the next one if nobody else did.
+"""The log of one party and campaign in the store: read its new entries, and put the next entry if no other run did.
 
-Entries are `log/PARTY/CAMPAIGN/GENERATION/0000000001.json` and so on; a log that replaces a lost one is the next
-generation. A checkpoint is the fold at an entry: a reader with a checkpoint reads only the later entries.
+Entries are the files `log/PARTY/CAMPAIGN/GENERATION/0000000001.json` and so on; a log that replaces a lost log has the
+next generation. A checkpoint is the fold after some entry, so a reader with a checkpoint reads only later entries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pipelines.log.folding import Folding
 from pipelines.log.probe import require
 
 _EVERY = 100
-"""The most entries between two checkpoints, unless a checkpoint cannot be written."""
+"""The most entries between two checkpoints, if the checkpoints can be written."""
 _FOLD = TypeAdapter(Fold)
 
 
@@ -51,16 +51,16 @@ class Log:
         return self._folding.head
 
     def known(self) -> Fold:
-        """Return the fold, and read the store only if nothing was read yet; raises as `read`."""
+        """Return the fold, and read the store only if this process has not read the log yet; raises as `read`."""
         return self.fold if self._is_known else self.read()
 
     def read(self) -> Fold:
-        """Read all entries that are there by now, and return their fold.
+        """Read all entries that are in the store by now, and return their fold.
 
-        A log that was restored since the last reading is read from its beginning.
+        If the log was restored since the last reading, it is read again from its beginning.
 
         Raises:
-            FormatError: an entry is damaged, or does not follow the one before.
+            FormatError: an entry is damaged, or does not follow the entry before it.
             UsageError: a newer version wrote an entry.
             StorageError, OSError: the store cannot be read.
         """
@@ -72,25 +72,27 @@ class Log:
             while (entry := self._next()) is not None:
                 self._folding.add(entry)
         except FormatError:
-            # After the log is restored, a watch can continue.
+            # If the operator restores the log, `hushcount run --watch` can then continue with it.
             self._begin_anew()
             raise
         self._is_known = True
         return self.fold
 
     def decide(self, decision: Callable[[Fold], Decision | None], at: datetime) -> Entry | None:
-        """Put a decision as the next entry. If another run puts an entry first, decide again.
+        """Put a decision as the next entry.
+
+        If another run puts an entry first, `decision` is called again with the new fold.
 
         Args:
-            decision: takes the fold of the log, and returns the decision; None: no entry is put.
+            decision: takes the fold of the log, and returns the decision; or returns None, and no entry is put.
             at: the present.
 
         Returns:
             The entry; None if no entry was put.
 
         Raises:
-            HushcountError: the log is empty, and its store lets several writers put the same entry.
-            FormatError: the log does not allow the decision, or as `read`.
+            HushcountError: the log is empty, and its store would let several writers put the same entry.
+            FormatError: the log does not allow the decision, or `read` raises it.
             UsageError, StorageError, OSError: as `read`.
         """
         self.read()
@@ -106,12 +108,12 @@ class Log:
         return None
 
     def replace(self, opened: Opened, at: datetime) -> Entry | None:
-        """Put the first entry of the next generation, which replaces this log; None if another run did it first.
+        """Put the first entry of the next generation, which replaces this log; None if another run did so first.
 
         It raises as `read`.
 
         Args:
-            opened: the entry, which states where this log ended.
+            opened: the decision of the new entry, which states where this log ended.
         """
         head = self.head
         if head.number == 0:
@@ -119,23 +121,24 @@ class Log:
         return self._put_at(Head(head.generation + 1, 0, head.digest), opened, at)
 
     def has(self, entry: Head) -> bool:
-        """Return whether the log has an entry (`Head.is_named`), or a log that replaced this one counts it as lost."""
+        """Return whether the log has an entry (`Head.is_named`), or its replacement counts the entry as lost."""
         if entry.generation < self.head.generation:
             restored = self._opened(entry.generation + 1).restored
-            # Two entries may have had this number: one before the restore, one by a run that did not notice it.
+            # Two entries may have had this number: one from before the restore, and one by a run that did not notice
+            # the restore.
             return restored is not None and entry.number <= restored.lost
         if entry.generation > self.head.generation or entry.number > self.head.number:
             return False
-        # The digest of the newest entry was checked, and it covers all entries before.
+        # The digest of the newest entry was checked, and this digest covers all entries before it.
         if any(one.is_named(entry) for one in (self.head, *self.fold.entries)):
             return True
         data = storage.read_if_there(self._path(entry.number, entry.generation), ENTRY_BYTES)
         return data is not None and digest_of(data).startswith(entry.digest or "")
 
     def stands(self) -> bool:
-        """Return whether the newest entry that was read is still there, and no other log replaced this one.
+        """Return whether the newest entry that was read is still in the store, and no other log has replaced this log.
 
-        Check this before deleting anything that cannot be made again: the log may have been restored since.
+        Check this before deleting any file that cannot be made again, because the log may have been restored since.
         """
         head = self.head
         if head.number:
@@ -150,9 +153,9 @@ class Log:
         return read_entry(storage.read_bytes(path, ENTRY_BYTES), path, self._beside)
 
     def _put(self, decision: Decision, at: datetime) -> Entry | None:
-        """Try to put the next entry; None if another run's entry is there now, which is then read."""
+        """Try to put the next entry; if another run's entry has its number, read that entry and return None."""
         if not self.stands():
-            # A restored log must not get an entry that follows an entry which it lacks.
+            # A restored log may lack the entry that this process read last, and must not get an entry that follows it.
             self.read()
             return None
         return self._put_at(self.head, decision, at)
@@ -160,7 +163,7 @@ class Log:
     def _put_at(self, head: Head, decision: Decision, at: datetime) -> Entry | None:
         path = self._path(head.number + 1, head.generation)
         written = write_entry(head.number + 1, head.digest, whole_second(at), decision)
-        # An entry that could not be read must not be written, because nobody can remove it.
+        # An entry that readers would refuse must not be written, because nobody can remove an entry.
         folding = Folding(self.party, self.campaign, self.head, self.fold)
         folding.add(read_entry(written.data, path, lambda _: written.beside or b""))
         if written.beside is not None:
@@ -169,7 +172,8 @@ class Log:
         try:
             storage.put_absent(path, written.data)
         except StorageError as error:
-            # Perhaps only the answer was lost: the id of the entry that is there now shows who put it.
+            # Perhaps the entry was written, and only the store's answer was lost: the id of the entry in the store
+            # shows who put it.
             failure = error
         entry = self._read_at(path)
         if entry is None:
@@ -212,9 +216,9 @@ class Log:
         return storage.join(self._folder, "lists", f"{digest}.json")
 
     def _begin(self, generation: int, most: int = MOST_NUMBER) -> None:
-        """Begin at the checkpoint, if the log has the entry that the checkpoint names; else at the beginning.
+        """Begin reading at the checkpoint if the log has the entry that the checkpoint names, else at the first entry.
 
-        A generation states where the one before it ended, and begins there.
+        A generation states the last entry of the generation before that still counts, and continues after that entry.
 
         Args:
             most: number of the last entry to use.
@@ -238,7 +242,10 @@ class Log:
             self._checkpoint = 0
 
     def _save(self) -> None:
-        """Replace the checkpoint, if it is far behind. Without a checkpoint, reading takes longer."""
+        """Replace the checkpoint, if it is many entries behind the log.
+
+        An error is ignored, because without a checkpoint reading only takes longer.
+        """
         head = self.head
         if head.number - self._checkpoint >= _EVERY:
             with suppress(StorageError, OSError):
@@ -250,7 +257,7 @@ class Log:
 
 
 class Logs:
-    """The logs of the parties of a deployment. Reading a log continues where this process stopped before."""
+    """The logs of the parties of a deployment. Reading a log again continues where this process stopped reading."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
@@ -267,9 +274,9 @@ class Logs:
         return merged(campaign, [self.of(party, campaign).read() for party in self._deployment.file.parties])
 
     def known(self, campaign: str) -> Fold:
-        """Return the fold of the logs of the parties here as last read; `read` them if they were not read yet.
+        """Return the fold of the logs here as this process last read them; `read` them if it has not read them yet.
 
-        A decision needs a new reading: `Log.decide` reads again.
+        For a decision the logs must be read again, which `Log.decide` does.
         """
         return merged(campaign, [self.of(party, campaign).known() for party in self._deployment.file.parties])
 

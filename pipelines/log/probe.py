@@ -1,6 +1,7 @@
-"""Test that a store refuses to replace a file, even if many writers put one name at once: a log needs that.
+"""Test that a store refuses to replace a file, even if many writers put one name at once: a log relies on that.
 
-One known gateway sends refusals, but lets several of these requests write. The answers do not show that.
+One known gateway answers such requests with refusals, but lets several of them write. The gateway's answers do not show
+that it wrote several times.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ WRITERS = 16
 
 
 def fault(folder: str) -> str:
-    """Let many writers put one name in a folder at once, and one more afterwards; return the fault, or an empty text.
+    """Let many writers put one name in a folder at once, then one more writer; return the fault, or an empty text.
 
     The written file is removed.
     """
@@ -57,7 +58,7 @@ def fault(folder: str) -> str:
 
 @cache
 def require(folder: str) -> None:
-    """Raise HushcountError if a log cannot be kept in a folder; a folder that passed is not tested again."""
+    """Raise HushcountError if a folder is unfit for a log; a folder that passed the test is not tested again."""
     if wrong := fault(folder):
         raise HushcountError(
             f"no log can be kept in {folder}: {wrong}; put the store on another file system or service"

@@ -14,9 +14,9 @@ from pipelines.handover.paths import WindowPath
 from pipelines.log.entries import TakenManifest
 
 File = tuple[int, str]
-"""Epoch and first digits of the fingerprint of a campaign file."""
+"""A campaign file's epoch, and the first digits of the file's fingerprint."""
 GIVEN_UP = "its log was lost: whether it was counted is not known, so that it is given up"
-"""The reason for dropping segments of a restored log."""
+"""The reason why segments of a restored log are dropped."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Segment:
 
     Attributes:
         path: relative to the folder of segments.
-        window: the window in which its reports came.
-        records, bytes, digest: of its file.
+        window: the window in which the segment's reports arrived.
+        records, bytes, digest: of the segment's file.
     """
 
     path: str
@@ -40,13 +40,13 @@ class Segment:
 
 
 def window_of(manifest: Manifest | TakenManifest) -> Window:
-    """Return the window of a manifest, as its collector ended it."""
+    """Return the window of a manifest, with the end that the manifest's collector used."""
     start = window_start(manifest.window)
     return Window(start, start + timedelta(seconds=manifest.seconds))
 
 
 def segments_of(path: str, manifest: Manifest | TakenManifest) -> tuple[Segment, ...]:
-    """Return the segments that a manifest lists; `path` is the manifest's, relative to the folder of segments."""
+    """Return the segments that a manifest lists; `path` is the manifest's path, relative to the folder of segments."""
     folder, window, way = WindowPath.of(path), window_of(manifest), manifest.authentication
     file = (manifest.epoch, manifest.fingerprint[:FINGERPRINT_DIGITS])
     return tuple(

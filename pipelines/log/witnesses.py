@@ -1,8 +1,8 @@
-"""Files beside a log that name its entries: if the log lacks such an entry, it was lost or is an older copy.
+"""Files beside a log that name its entries: if the log lacks such an entry, the log was lost or is an older copy.
 
-Outputs, statements and the ledger each name the entry that they follow; others' receipts name the outputs they read. A
-run that continued with an older copy would count reports again that others have read. So nothing is done before the log
-is restored or replaced.
+Outputs, statements and the ledger each name the log entry that they follow; receipts of other parties name the outputs
+that those parties read. A run that continued with an older copy of a log would count again reports in results that
+others have read. So no run works on the campaign before its log is restored or replaced.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pipelines.log.facts import Head
 from pipelines.log.log import Log
 
 There: TypeAlias = dict[HopName, set[str]]
-"""For each hop of a party, the batches with an output in the store."""
+"""The batches with an output in the store, for each hop of a party."""
 Receipts: TypeAlias = dict[tuple[HopName, str], str]
-"""Digest of the summary that others read, by hop and batch."""
+"""The digests of the summaries that other parties read, by hop and batch."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Beside:
     """The files that name entries of the log of a party and campaign.
 
     Attributes:
-        said: the names of the party's statements and receipts, each with the entry that it names.
-        followed: the newest entry that the ledger follows, or None.
+        said: the names of the party's statements and receipts, each with the log entry that it names.
+        followed: the newest log entry that the ledger notes, or None.
     """
 
     outputs: There
@@ -44,8 +44,8 @@ class Missing:
 
     Attributes:
         outputs: hop and batch of each output in the store that the log does not know.
-        held: digest of the summary of each output that others left a receipt of, and that is not here.
-        entries: each with the file or ledger that names it.
+        held: digest of the summary of each output that is not here, but of which others left a receipt.
+        entries: the missing entries, each with the file or ledger that names it.
     """
 
     outputs: tuple[tuple[HopName, str], ...] = ()
@@ -56,7 +56,7 @@ class Missing:
         return bool(self.outputs or self.held or self.entries)
 
     def says(self, log: Log) -> str:
-        """Return a sentence on what is missing, and the cure."""
+        """Return a sentence that says which entries and outputs are missing, and the cure."""
         by = [f"{who} follows its entry {entry.number}" for who, entry in self.entries]
         by += [f"{len(self.outputs):,} outputs are of batches that it does not know"] if self.outputs else []
         by += [f"others have {len(self.held):,} outputs that it does not know"] if self.held else []
@@ -76,14 +76,15 @@ def missing_of(deployment: Deployment, log: Log, beside: Beside) -> Missing:
     for kind, folder in FOLDERS.items():
         said = beside.said[kind].values()
         newest = max((one.order for one in said), default=None)
-        # There may be two: a run that was at work when the log was restored put another entry with that number.
+        # Two entries may have the newest number: a run that was at work when the log was restored put another entry
+        # with this number.
         heads = [Head(one.generation, one.number, one.entry) for one in said if one.order == newest]
         spoken += [(f"{folder}/{log.party}", head) for head in heads]
     if (row := beside.followed) is not None:
         spoken.append((f"ledger {deployment.ledger}", Head(row.generation, row.number, row.entry)))
     receipts = _receipts(deployment, log, there)
     if found := _lacking(log, there, receipts, spoken):
-        # Another run may have put these entries since the log was read here.
+        # Another run may have put the missing entries since the log was read here, so read it again.
         log.read()
         found = _lacking(log, there, receipts, spoken)
     return found
@@ -127,5 +128,5 @@ def beside_logs(deployment: Deployment, party: Party, campaigns: Collection[str]
 
 
 def followed_by(deployment: Deployment, log: Log) -> Followed | None:
-    """Return the newest entry of a log that the ledger follows, or None."""
+    """Return the newest entry of a log that the ledger notes, or None."""
     return None if deployment.ledger is None else followed(deployment.ledger, log.party).get(log.campaign)
