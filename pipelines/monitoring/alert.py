@@ -1,8 +1,9 @@
 """The content of an alert: the changes in the newest window of a campaign, compared with the windows before.
 
-If nothing changed in a window, the probability of an alert is at most `false_alarms`: p-values are corrected for all
-items and groups that are watched (Bonferroni), for rises and falls together. Fisher's exact test confirms changes that
-the normal law shows, because the normal law is not exact enough for one in ten million.
+If nothing changed in a window, the probability of an alert is at most `false_alarms`, because p-values are corrected
+for all watched items and groups (Bonferroni), for rises and falls together. Fisher's exact test confirms each change
+that the normal approximation shows, because the approximation is not exact enough for probabilities near one in ten
+million.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from pipelines.questions.sides import Sides, of_windows
 from pipelines.questions.sources import Source
 
 _MOST = 1000
-"""The most changes in one alert; the alert of the next window has further changes."""
+"""The most changes in one alert; further changes are in the alert of the next window."""
 _SAID, _LISTED = 3, 20
-"""The number of changes with a sentence, and with figures."""
+"""The number of changes that an alert states in a sentence, and the number that it lists with figures."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Alert:
     """The changes in a window.
 
     Attributes:
-        before: the number of earlier windows that were added up.
-        changes: at least one, the most certain first.
+        before: the number of earlier windows whose counts were added up.
+        changes: the changes, at least one, the most certain first.
     """
 
     campaign: str
@@ -50,12 +51,15 @@ class Alert:
 
     @cached_property
     def told(self) -> Told:
-        """The log entry of an accepted alert: it has digests instead of names, which clients may have chosen."""
+        """The log entry of an accepted alert, with digests instead of names, because clients may choose the names."""
         return Told(window=self.window, up={about(one): one.difference > 0.0 for one in self.changes})
 
     @property
     def message(self) -> Message:
-        """The message to send. Its id depends only on campaign, window and changes, so it is the same in every run."""
+        """The message to send.
+
+        The message's id depends only on campaign, window and changes, so every run gives the message the same id.
+        """
         said = "; ".join(of_change(one) for one in self.changes[:_SAID])
         more = len(self.changes) - _SAID
         rest = f"; and {more:,} more: see hushcount ask change" if more > 0 else ""
@@ -73,10 +77,10 @@ class Alert:
 
 
 def alert_of(source: Source, part: AlertsPart, told: Mapping[str, Mapping[str, bool]]) -> Alert | None:
-    """Return the changes in the newest of some windows that were not told before, or None.
+    """Return the changes in the newest window that no alert told before, or None if there are none.
 
     Args:
-        told: by window, the changes that a receiver was told, as `Told.up`.
+        told: the changes that a receiver was told, by window, as `Told.up`.
     """
     windows = source.windows
     if len(windows) < 2:
@@ -87,15 +91,15 @@ def alert_of(source: Source, part: AlertsPart, told: Mapping[str, Mapping[str, b
 
 
 def watched(sides: Sides, part: AlertsPart) -> tuple[Group, ...]:
-    """Return the watched groups: the named items and groups, or each item, without items that some result lacks.
+    """Return the watched groups: the named items and groups, or each item; items that a result lacks are left out.
 
-    A deployment may name items that only one of its campaigns has.
+    Items are left out because a deployment may name items that only one of its campaigns has.
     """
     if not (part.items or part.groups):
         try:
             return each_item(sides.sources)
         except UsageError:
-            # Two dictionaries without a common item, or an open domain without a discovered value.
+            # The results are on dictionaries without a common item, or on an open domain without a discovered value.
             return ()
     named = [Group(item, (item,)) for item in map(canonical, part.items)]
     named += [group for group in declared_groups(sides.after) if group.name in part.groups]
@@ -106,7 +110,7 @@ def watched(sides: Sides, part: AlertsPart) -> tuple[Group, ...]:
 
 
 def surely_changed(sides: Sides, groups: Sequence[Group], part: AlertsPart) -> list[Change]:
-    """Return the changes that are significant together, and large enough, the most certain first."""
+    """Return the changes that are large enough, and significant with all groups corrected for, most certain first."""
     before, after = (one.counted for one in sides.sources)
     if not groups or not all(sum(one.reports for one in side) for side in (before, after)):
         return []
@@ -123,19 +127,19 @@ def surely_changed(sides: Sides, groups: Sequence[Group], part: AlertsPart) -> l
 
 
 def _factor(one: Change) -> float:
-    """Return the factor of a change, up or down, at least 1; infinite if the smaller share's estimate is 0 or less."""
+    """Return the factor by which a share rose or fell, at least 1; infinite if the smaller estimate is 0 or less."""
     smaller, larger = sorted((one.before, one.after))
     return math.inf if smaller <= 0.0 else larger / smaller
 
 
 def _is_news(one: Change, windows: Sequence[str], told: Mapping[str, Mapping[str, bool]]) -> bool:
-    """Return whether these windows have no alert on this item or group, or the last one told another direction."""
+    """Return whether no alert of these windows is on this item or group, or the last one told another direction."""
     last = [told[window][about(one)] for window in windows if about(one) in told.get(window, {})]
     return last[-1:] != [one.difference > 0.0]
 
 
 def about(one: Change) -> str:
-    """Return the digest that the log has instead of a name."""
+    """Return the digest of an item or group, which the log holds instead of the name."""
     return _digest(one.group)[:16]
 
 

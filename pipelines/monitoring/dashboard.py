@@ -1,4 +1,4 @@
-"""The page of a deployment: a panel for each campaign, and one that compares them."""
+"""The page of a deployment: a panel for each campaign, and a panel that compares the campaigns."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from pipelines.questions.sources import of_epochs
 
 
 def page_of(deployment: Deployment, now: datetime, last: int) -> str:
-    """Return the page as HTML; this function reads results, logs and ledger, and changes nothing.
+    """Return the page as HTML; this function reads results, logs and ledger, and changes none of them.
 
     Args:
-        last: the number of newest windows of each campaign to show.
+        last: how many of the newest windows of each campaign the page shows.
 
     Raises:
         UsageError: there is no campaign, or a file cannot be read.
@@ -47,7 +47,7 @@ def page_of(deployment: Deployment, now: datetime, last: int) -> str:
 
 
 def _campaign(view: View, epochs: Epochs, key: str, last: int) -> tuple[Panel, Shown | None]:
-    """Return the panel of a campaign, and its results if it has any."""
+    """Return the panel of a campaign, and the campaign's results if it has any."""
     health = tuple(_health(view, key, last))
     try:
         shown = Shown(of_epochs(view.deployment, epochs, last), key)
@@ -60,7 +60,7 @@ def _campaign(view: View, epochs: Epochs, key: str, last: int) -> tuple[Panel, S
 
 
 def _health(view: View, key: str, last: int) -> Iterator[Block]:
-    """Yield a campaign's counts and budget; an unreadable ledger does not hide estimates."""
+    """Yield a campaign's counts and budget; if the ledger cannot be read, the counts are still shown."""
     parts: tuple[tuple[str, str, Callable[[], Block]], ...] = (
         ("hops", "Reports by hop", lambda: hops_of(view, key, last)),
         ("budget", "Privacy budget", lambda: budget_of(view, key)),

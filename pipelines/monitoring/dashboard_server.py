@@ -1,4 +1,4 @@
-"""The page over HTTP, for this machine only: every request makes the page again."""
+"""The page over HTTP, for this machine only; each request computes the page again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PageServer(ThreadingHTTPServer):
         self._one = threading.Lock()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Print nothing: the browser closed the connection before it had the page."""
+        """Print no error, because the browser only closed the connection before it had the page."""
 
     @property
     def address(self) -> str:
@@ -31,7 +31,7 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{_HOST}:{self.server_port}/"
 
     def page(self) -> str:
-        """Return the page as it is now."""
+        """Return the page, computed from the present results."""
         with self._one:
             return self._make()
 
@@ -52,12 +52,13 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 status, kind, text = 200, "text/html", self.server.page()
             except Exception as error:
-                # Any exception is shown to the reader, who would otherwise get an empty answer without a reason.
+                # Any exception is shown in the browser, because otherwise the reader would get an empty answer without
+                # a reason.
                 status, kind, text = 500, "text/plain", f"error: {told(error)}\n"
             self._answer(status, kind, text)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
-        """Log nothing: there is one reader."""
+        """Log no requests, because the page has only one reader."""
 
     def _answer(self, status: int, kind: str, text: str) -> None:
         body = text.encode()

@@ -1,9 +1,11 @@
 """The metrics of a deployment, from its logs and ledger, with names of campaigns, hops, streams and outcomes.
 
-They are counts and verdicts, never items or results: a collector of metrics needs no permission to read results.
+The metrics are counts and verdicts, never items or results, so a collector of metrics needs no permission to read
+results.
 
-They are computed from the store each time, and not added up in a process. So restarts and killed runs lose no count. A
-moment is a timestamp, so that a later reader still knows how long ago it was.
+The metrics are computed from the store at each look, and not added up in a process, so restarts and killed runs lose no
+count. So restarts and killed runs lose no count. A moment is given as a timestamp and not as an age, so that a later
+reader still knows how long ago it was.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ PREFIX = "hushcount_run_"
 
 
 class Numbers:
-    """Metrics with their values; an unknown value has no sample."""
+    """All metrics with their values; a metric with an unknown value has no sample."""
 
     def __init__(self) -> None:
         self._families: list[Metric] = []
@@ -81,10 +83,10 @@ class Numbers:
 def measure(
     deployment: Deployment, campaigns: Sequence[Epochs], logs: Logs, now: datetime, problems: list[str]
 ) -> Numbers:
-    """Return the metrics of a deployment at a moment.
+    """Return the metrics of a deployment at the moment `now`.
 
     Args:
-        logs: the logs, as the run has read them.
+        logs: the logs of the deployment, as the run has read them.
         problems: a list that gets a sentence for each campaign with a metric that could not be measured.
     """
     found = Numbers()
@@ -102,13 +104,13 @@ def _contained(campaign: str, problems: list[str]) -> Iterator[None]:
         yield
     except (HushcountError, OSError) as error:
         problem = f"{campaign}: not all metrics: {told(error)}"
-        # Several metrics may fail for one reason, such as an unreadable log.
+        # Several metrics may fail for one reason, such as an unreadable log, which is stated once.
         if problem not in problems:
             problems.append(problem)
 
 
 def _of_log(found: Numbers, view: View) -> None:
-    """Add the collected and the counted reports, and the windows that are not done."""
+    """Add the numbers of collected and counted reports, and of windows that are not done."""
     campaign = view.campaign
     if view.shuffles:
         for (stream, state), number in view.fold.counts_by_state.items():
@@ -128,7 +130,7 @@ def _of_log(found: Numbers, view: View) -> None:
 
 
 def _undone(view: View) -> set[datetime]:
-    """Return the ends of windows that have ended and are not closed, or have a batch that a hop here has not passed."""
+    """Return the ends of past windows that are not closed, or have a batch that has not passed every hop here."""
     fold, length = view.fold, view.deployment.windows.length
     ends = {one.window.end for one in view.intake.listed if one.window.end <= view.now}
     batches = fold.made_batches
@@ -136,7 +138,7 @@ def _undone(view: View) -> set[datetime]:
         batches = [batch for batch, _ in outputs(view.deployment, "shuffled", view.campaign)]
     for batch in batches:
         file = view.epochs.campaigns.get(batch.file)
-        # Without its campaign file the batch's hops are unknown, so they count as not done.
+        # Without its campaign file, the hops of a batch are unknown, so the batch counts as not done.
         hops = ["unknown"] if file is None else hop_names(file, view.deployment.file.parties)
         if not fold.hops_of(batch.name).keys() >= set(hops):
             window = fold.known_windows.get(batch.window)
@@ -145,7 +147,7 @@ def _undone(view: View) -> set[datetime]:
 
 
 def _of_account(found: Numbers, view: View) -> None:
-    """Add the waiting reports, and the number of differences."""
+    """Add the number of waiting reports, and the number of differences between counts."""
     account = account_of(view)
     found.differences.add_metric([view.campaign], len(account.differences))
     for stream in view.epochs.newest[1].streams if view.shuffles else ():
@@ -159,7 +161,7 @@ def _of_account(found: Numbers, view: View) -> None:
 
 
 def _of_ledger(found: Numbers, view: View) -> None:
-    """Add what the limit still admits; nothing without a limit."""
+    """Add the budget that the limit still allows; without a limit, add no sample."""
     room, ledger = room_of(view), view.deployment.ledger
     if room is None or ledger is None:
         return
@@ -172,7 +174,7 @@ def _of_ledger(found: Numbers, view: View) -> None:
 
 
 def _of_keys(found: Numbers, view: View) -> None:
-    """Add when the public keys of the current epoch expire, the first of each role."""
+    """Add the time when the first public key of each role expires, for the current epoch."""
     current = view.epochs.collection.current(view.now)
     for (number, _), campaign in view.epochs.campaigns.items():
         if current is not None and number == current.epoch:

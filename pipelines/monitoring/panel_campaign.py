@@ -18,7 +18,7 @@ class Shown:
 
     Attributes:
         source: the campaign's results.
-        key: distinguishes the campaign on the page.
+        key: an id that distinguishes the campaign on the page.
     """
 
     source: Source
@@ -36,7 +36,7 @@ class Shown:
 
     @cached_property
     def newest(self) -> Source:
-        """The results of the newest window; two results if its reports are from two epochs."""
+        """The results of the newest window: one, or two if the window's reports are from two epochs."""
         return self.source.of(self.source.windows[-1:])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Risers and fallers between windows, and differences between campaigns: significant ones first, with their power."""
+"""Differences between windows and between campaigns: significant differences come first, each with its test's power."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADS = (
 
 
 def changes_of(shown: Shown) -> Iterator[Block]:
-    """Yield the changes in the newest window: against the window before, and against several windows."""
+    """Yield the changes in the newest window, compared with the window before it, and with several windows."""
     windows, heading = shown.source.windows, "Risers and fallers"
     if len(windows) < 2:
         yield Prose(f"{shown.key}-changes", heading, ("One window has results: a change needs two.",))
@@ -43,7 +43,7 @@ def changes_of(shown: Shown) -> Iterator[Block]:
 
 
 def comparison(campaigns: Sequence[Shown]) -> Panel | None:
-    """Return a panel that compares each pair of campaigns in their newest windows; None for a single campaign."""
+    """Return a panel that compares each pair of campaigns in their newest windows; None if there is one campaign."""
     pairs = list(combinations(campaigns, 2))
     if not pairs:
         return None
@@ -66,7 +66,7 @@ def comparison(campaigns: Sequence[Shown]) -> Panel | None:
 
 
 def _drawn(key: str, title: str, sides: Sides, names: tuple[str, str]) -> Figure:
-    """Return a figure of the changes of all items between two sides: those least likely by chance come first."""
+    """Return a figure of the changes of all items between two sides; changes least likely by chance come first."""
     found = changed(sides.before.counted, sides.after.counted, each_item(sides.sources))
     rows = by_chance(found)
     number = sum(one.significant for one in rows)

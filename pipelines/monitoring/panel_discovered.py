@@ -1,4 +1,4 @@
-"""Discovered values: the windows in which discovery found them, and their later counts."""
+"""Discovered values: the windows in which discovery found each value, and the value's later counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEADS = ("value", "first found", "last found", "listed", "decision", "newest co
 
 
 def discovered_of(shown: Shown) -> Block | None:
-    """Return the discovered values, the newest first; None for a campaign without discovery."""
+    """Return the panel of discovered values, the newest first; None for a campaign without discovery."""
     if all(one.campaign.discovery is None for one in shown.source.counted):
         return None
     key, heading = f"{shown.key}-new", "Values that discovery found"

@@ -31,7 +31,7 @@ def hops_of(view: View, key: str, last: int) -> Figure:
 
 
 def columns_of(account: Account, last: int) -> Iterator[Row]:
-    """Yield a row for each stream and hop of the last windows; a row is wrong if its numbers do not add up."""
+    """Yield a row for each stream and hop of the last windows, marked as wrong if its numbers do not add up."""
     known = {counts.window for counts in account.windows} | {hop.batch.split("-")[0] for hop in account.hops}
     windows = sorted(known)[-last:]
     short = window_names(windows)
@@ -46,7 +46,7 @@ def columns_of(account: Account, last: int) -> Iterator[Row]:
         window = hop.batch.split("-")[0]
         if window in short:
             rejected = sum(hop.rejected.values())
-            # A sentence about a batch begins with its name.
+            # The sentences about a batch begin with the batch's name.
             named = any(said.startswith((f"{hop.batch} {hop.hop}:", f"{hop.batch}: ")) for said in account.differences)
             wrong = hop.received != hop.accepted + rejected or named
             band = f"{hop.hop} {hop.stream}"
@@ -56,7 +56,7 @@ def columns_of(account: Account, last: int) -> Iterator[Row]:
 
 
 def budget_of(view: View, key: str) -> Block:
-    """Return the part of its limit that the campaign has spent, and the number of windows that the rest lasts."""
+    """Return the part of its limit that a campaign has spent, and how many more windows the remaining budget lasts."""
     heading, ledger = "Privacy budget", view.deployment.ledger
     says = [f"{_capital(finding.says)}." for finding in budget(view)]
     described = overview.describe(ledger, view.campaign, view.clock) if ledger is not None and ledger.exists() else None

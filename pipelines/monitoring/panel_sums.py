@@ -1,4 +1,4 @@
-"""Sums of items with errors: for groups that the deployment names, and for the levels of items that are paths."""
+"""Sums of items with standard errors, for groups that the deployment names and for levels of items' paths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAYS = (
 
 
 def groups_of(shown: Shown) -> Iterator[Block]:
-    """Yield the groups that the deployment names, and roll-ups if most items are paths."""
+    """Yield a figure of the groups that the deployment names, and a figure of path levels if most items are paths."""
     declared = declared_groups(shown.source)
     if declared:
         yield _summed(shown, "groups", "Groups", declared, None)
@@ -41,7 +41,7 @@ def groups_of(shown: Shown) -> Iterator[Block]:
 
 
 def levels(items: Sequence[str], separator: str) -> tuple[Group, ...]:
-    """Return the parts of paths, to the deepest level that fits on a page; empty if the first level does not fit."""
+    """Return the groups of paths by their first parts, at the deepest level that fits on a page; empty if none fits."""
     parts = (by_prefix(items, separator, depth) for depth in range(_DEPTH, 0, -1))
     return next((nodes for nodes in parts if len(nodes) <= _MOST_ROWS), ())
 

@@ -1,4 +1,4 @@
-"""The share of every item and group in every window, packed so that a browser can search ten thousand of them."""
+"""The share of every item and group in every window, packed so that a browser can search ten thousand items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REPEATED = (
 
 
 def trend_of(shown: Shown) -> Block:
-    """Return the figure of all items that the campaign follows, or a sentence if it follows no item by name."""
+    """Return the figure of all items that the campaign counts, or a sentence if it counts no named items."""
     key, heading, source = f"{shown.key}-trend", "Items over windows", shown.source
     items, groups = source.followed, declared_groups(source)
     if not items:
@@ -39,7 +39,7 @@ def trend_of(shown: Shown) -> Block:
             detected = estimate.detected(1.0 - confidence, count.size)
             largest[rows] = np.fmax(largest[rows], np.where(detected, estimate.count / result.reports, -np.inf))
     order = np.argsort(-largest[: len(items)], kind="stable")[:_FIRST]
-    # If no item is detected, the first items are drawn.
+    # If no item is detected, the figure draws the first items.
     first = tuple(int(place) for place in order if np.isfinite(largest[place])) or tuple(range(min(len(items), 2)))
     windows = [shown.windows[one.window] for one in results]
     labels = tuple(
@@ -68,6 +68,6 @@ def _estimates(result: Counted, items: Sequence[str], groups: Sequence[Group]) -
     try:
         sums = result.sums([groups[place] for place in whole])
     except UsageError:
-        # The figure of groups says why.
+        # The figure of groups gives the reason for missing groups.
         return
     yield np.array(whole, dtype=np.int64) + len(items), sums

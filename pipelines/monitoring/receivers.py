@@ -1,7 +1,7 @@
-"""Receivers of alerts: a webhook or a program. One attempt ends within ten seconds, whatever the receiver does.
+"""Receivers of alerts: a webhook or a program.
 
-Only the resolution of a host name may take longer. Posts are signed as in Standard Webhooks 1.0, symmetric (v1:
-HMAC-SHA256).
+One attempt to send an alert ends within ten seconds, whatever the receiver does. Only the resolution of a host name may
+take longer. Requests to a webhook are signed as in Standard Webhooks 1.0, symmetric (v1: HMAC-SHA256).
 
 Reference: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -79,7 +79,7 @@ class Message:
     """The message that is sent.
 
     Attributes:
-        id: the same at every attempt, so that a receiver can drop a repeated message.
+        id: an id that is the same at every attempt, so that a receiver can drop a repeated message.
         says: the message as a sentence.
         data: the message for programs.
     """
@@ -90,7 +90,7 @@ class Message:
 
     @property
     def text(self) -> bytes:
-        """The message for a program: the sentence, and the id in a line of its own."""
+        """The message for a program: the sentence, and then the id on its own line."""
         return f"{self.says}\n{self.id}\n".encode()
 
     @property
@@ -103,7 +103,7 @@ class Message:
 class Undelivered(HushcountError):
     """An attempt failed: the message may or may not have arrived.
 
-    `down`: the receiver did not answer at all, and further messages would fail as well.
+    `down`: the receiver did not answer at all, so sending further messages would fail as well.
     """
 
     def __init__(self, message: str, *, down: bool) -> None:
@@ -113,7 +113,10 @@ class Undelivered(HushcountError):
 
 @dataclass(frozen=True)
 class Webhook:
-    """An address that takes signed posts. Its path may be a secret, and is never shown."""
+    """A web address that receives signed POST requests.
+
+    The path of the address may be a secret, and is never shown.
+    """
 
     site: Site
     path: str = field(repr=False)
@@ -132,14 +135,14 @@ class Webhook:
             raise Undelivered(str(error), down=True) from None
         if reply.status // 100 != 2:
             why = ": redirects are not followed" if reply.status // 100 == 3 else ""
-            # A fault of one message may not concern the next message; a busy or broken receiver concerns all.
+            # A refusal may concern only this message; a status of a busy or broken receiver concerns all messages.
             down = reply.status // 100 == 5 or reply.status in (408, 429)
             raise Undelivered(f"{self.name} answered with status {reply.status}{why}", down=down)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of the operator that reads a message from its input, and ends with status 0 if it accepts it."""
+    """The operator's program, which reads a message from standard input, and ends with status 0 if it accepts it."""
 
     command: tuple[str, ...]
     directory: Path

@@ -25,7 +25,7 @@ _SECONDS = f"{PREFIX}hop_seconds"
 
 
 class Looks:
-    """Records the metrics of each look of one process, and keeps the values of earlier looks that still hold."""
+    """Records the metrics of each look of one process, and keeps values of earlier looks that are still valid."""
 
     def __init__(self) -> None:
         self._known: Mapping[str, Metric] = {}
@@ -33,12 +33,13 @@ class Looks:
     def record(
         self, deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None = None, measures: bool = True
     ) -> None:
-        """Write the metrics of a look, and add failures to its problems; do nothing if metrics go nowhere.
+        """Write the metrics of a look, and add failures to the look's problems; do nothing if no destination is set.
 
         Args:
-            done: the look's report; if the look failed as a whole, its error is among the problems.
+            done: the report of the look; if the look failed as a whole, the report's problems include the error.
             logs: the logs, as the look has read them.
-            measures: whether to measure the deployment; otherwise its metrics are those of the look before.
+            measures: whether to measure the deployment; otherwise the deployment's metrics are those of the look
+                before.
         """
         part = deployment.file.metrics
         if part is None and not telemetry.is_on():
@@ -64,7 +65,7 @@ class Looks:
 
 @contextmanager
 def _contained(done: Done) -> Iterator[None]:
-    """Turn any exception of a block into a problem: the run was done and recorded, and must still report that."""
+    """Turn any exception of a block into a problem, because the run has done its work and must still report it."""
     try:
         yield
     except Exception as error:
@@ -77,7 +78,7 @@ def _measured(deployment: Deployment, logs: Logs, now: datetime, problems: list[
 
 
 def _labelled(deployment: Deployment, families: Sequence[Metric]) -> list[Metric]:
-    """Return the families with samples; each sample names its run, because one collector may read several runs."""
+    """Return the metrics that have samples; each sample names its run, because one collector may read several runs."""
     part = deployment.file.metrics
     name = (None if part is None else part.run) or "+".join(deployment.file.parties)
     for family in families:
@@ -86,7 +87,7 @@ def _labelled(deployment: Deployment, families: Sequence[Metric]) -> list[Metric
 
 
 def _of_look(done: Done, now: datetime, known: Mapping[str, Metric]) -> list[Metric]:
-    """Return the metrics of this look, and of earlier looks: the time of the last good look, and the times of hops."""
+    """Return the metrics of this look, and from earlier looks the time of the last good look and the times of hops."""
     good = GaugeMetricFamily(_LAST_GOOD, "When hushcount run last ended without a problem.")
     if not done.problems:
         good.add_metric([], now.timestamp())

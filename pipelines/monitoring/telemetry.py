@@ -1,6 +1,7 @@
-"""Send the metrics of a look by OpenTelemetry's protocol, under the same names as in the text file.
+"""Send the metrics of a look by OpenTelemetry's protocol, with the same names as in the text file.
 
-OpenTelemetry's own variables switch it on: OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_METRICS_ENDPOINT.
+OpenTelemetry's own environment variables switch sending on: OTEL_EXPORTER_OTLP_ENDPOINT or
+OTEL_EXPORTER_OTLP_METRICS_ENDPOINT.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def is_on() -> bool:
 
 
 def send(families: Sequence[Metric]) -> None:
-    """Send metrics once; OpenTelemetry logs a failure of the endpoint.
+    """Send metrics once; if the endpoint fails, OpenTelemetry logs the failure.
 
     Raises:
         UsageError: OpenTelemetry is not installed.

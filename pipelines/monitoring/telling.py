@@ -24,11 +24,11 @@ from pipelines.schedule.done import Done
 
 
 def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None = None) -> None:
-    """Send the changes in the newest window of each campaign, and add failures to the report of the run.
+    """Send the changes in the newest window of each campaign, and add failures to the run's report.
 
-    An alert that reached nobody is sent by a later run, as long as its window is the newest. Nothing is sent without
-    [alerts], and nothing about a campaign that the run stopped, because its log must get no entry. If the receiver does
-    not answer, nothing more is sent in this run.
+    An alert that reached nobody is sent again by later runs, as long as its window is the newest. No alert is sent
+    without the table [alerts], and no alert on a campaign that the run stopped, because the campaign's log must get no
+    entry. If the receiver does not answer, no further alert is sent in this run.
 
     Args:
         logs: the logs, as the run has read them.
@@ -41,7 +41,7 @@ def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None
         receiver = receiver_of(deployment, part)
         campaigns, _ = read_published(deployment.campaigns)
     except Exception as error:
-        # Any exception: the run was done and recorded, and must still report that.
+        # Every exception is caught here, because the run has done its work and must still report it.
         done.problems.append(f"alerts: {told(error)}")
     for epochs in campaigns:
         if epochs.campaign in done.stopped:
@@ -53,7 +53,7 @@ def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None
             if error.down:
                 return
         except Exception as error:
-            # Any exception: the alerts of other campaigns must still be sent.
+            # Every exception is caught here, because the alerts of other campaigns must still be sent.
             done.problems.append(f"{epochs.campaign}: no alert can be given: {told(error)}")
 
 
@@ -65,20 +65,20 @@ def _tell(
     alert = alert_of(source, part, log.read().told)
     if alert is not None:
         receiver.send(alert.message)
-        # If a run is killed here, the next run sends the same alert again.
+        # If a run is killed between sending and this log entry, the next run sends the same alert again.
         log.decide(partial(_unless_told, alert.told), now)
 
 
 def _unless_told(told: Told, fold: Fold) -> Told | None:
-    """Return the entry if the log lacks it; None if another run has told these changes."""
+    """Return the entry of an alert if the log lacks it; None if another run has told these changes."""
     return None if told.up.items() <= fold.told.get(told.window, {}).items() else told
 
 
 def check(deployment: Deployment, *, sends: bool = False) -> list[Finding]:
-    """Check whether alerts can be sent, by the settings on this machine or by sending a test.
+    """Check whether alerts can be sent: check the settings on this machine, or send a test.
 
     Raises:
-        UsageError: a test is wanted, and there is no table [alerts].
+        UsageError: a test is to be sent, but the deployment file has no table [alerts].
     """
     part = deployment.file.alerts
     if part is None:

@@ -13,7 +13,10 @@ from prometheus_client.registry import Collector
 from hushcount.formats.whole_files import write_over
 
 _MODE = 0o644
-"""The collector of text files runs as another user. The files hold names of campaigns and numbers, and no secret."""
+"""Others may read the file, because the collector of text files runs as another user.
+
+The files hold names of campaigns and numbers, but no secret.
+"""
 _MOST_BYTES = 1 << 24
 
 
@@ -26,14 +29,14 @@ class _Fixed(Collector):
 
 
 def write(path: Path, families: Sequence[Metric]) -> None:
-    """Write metrics, or replace the file in one step; if that raises OSError, the old file stays as it was."""
+    """Write metrics to a file, which is replaced in one step; if that raises OSError, the old file is unchanged."""
     registry = CollectorRegistry()
     registry.register(_Fixed(families))
     write_over(path, generate_latest(registry), _MODE)
 
 
 def read(path: Path) -> dict[str, Metric]:
-    """Return the metrics of a file by name; empty if there is no such file, or if it is in another format."""
+    """Return the metrics in a file, by name; empty if the file is missing or has another format."""
     try:
         with path.open("rb") as stream:
             text = stream.read(_MOST_BYTES).decode()

@@ -1,8 +1,9 @@
-"""Run the next hops of each batch: a hop is carried out as an attempt, and done once the log says so.
+"""Run the next hops of each batch: a hop is carried out as an attempt, and is done once the log says so.
 
-Batches that wait for the same hop share one graph, because an engine takes long to start a graph. The log takes the
-attempts of a graph one after the other, in the order of their windows. If two batches hold copies of a report, the
-later one drops its copy. So the later shuffle becomes an output only if the earlier shuffle did.
+Batches that wait for the same hop share one graph, because an engine takes long to start each graph. The attempts of a
+graph are entered into the log one after the other, in the order of their windows. If two batches hold copies of one
+report, the shuffle of the later batch drops its copy. So a later shuffle becomes an output only if the earlier shuffle
+has become an output.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ from pipelines.schedule.work import Work
 from pipelines.windows.intake import fault_in, said_aside
 
 _MOST_REPORTS = 1 << 22
-"""Reports in one graph: once its batches have this many, further batches wait for the next graph."""
+"""The number of reports in one graph: once its batches hold this many, further batches wait for the next graph."""
 
 
 def advance_all(work: Work, epochs: Epochs, stated: Stated, failed: set[str]) -> None:
     """Run the next hops of every batch, hop by hop, except batches that failed before in this run.
 
-    Batches that wait for the same hop share a graph. If the graph fails, each batch is tried by itself.
+    Batches that wait for the same hop share one graph. If the graph fails, each of its batches is tried again in a
+    graph of its own.
     """
     for hop in CHAIN:
         alone: set[str] = set()
@@ -56,8 +58,9 @@ def advance_all(work: Work, epochs: Epochs, stated: Stated, failed: set[str]) ->
 
 
 def _batches(work: Work, epochs: Epochs, stated: Stated) -> list[Batch]:
-    """Return a campaign's batches that a hop here has not passed, oldest first; also those of a shuffler elsewhere."""
-    # The log is not read again if nothing is left to do. Otherwise another run may have done it since.
+    """Return a campaign's batches that have not passed every hop here, oldest first, also those shuffled elsewhere."""
+    # If the log as last read leaves no hop to run, it is not read again. Otherwise the log is read again, because
+    # another run may have done the hops meanwhile.
     return _undone(work, epochs, stated, work.logs.known(epochs.campaign)) and _undone(
         work, epochs, stated, work.logs.read(epochs.campaign)
     )
@@ -101,7 +104,7 @@ def _attempts(
 
 
 def _attempt(work: Work, epochs: Epochs, stated: Stated, batch: Batch, hop: HopName) -> Attempt | None:
-    """Plan a hop of a batch if the hop is next and has its input; log a hop that has nothing to do as passed."""
+    """Plan a hop of a batch if this hop is next and has its input; log each hop that has nothing to do as passed."""
     if batch.file not in epochs.files:
         raise HushcountError(f"its campaign file is not among those of {work.deployment.campaigns / epochs.campaign}")
     path, campaign = epochs.files[batch.file]
@@ -113,7 +116,7 @@ def _attempt(work: Work, epochs: Epochs, stated: Stated, batch: Batch, hop: HopN
         step = next_step(task)
         if step is None or not step.passes:
             break
-        # Every reader then knows that the batch has passed the hop.
+        # The log entry tells every reader that the batch has passed the hop.
         passed = Finished(batch=batch.name, hop=step.hop)
         work.of(step.hop, batch.campaign).decide(partial(_finished, passed), work.now)
     if step is None or step.hop != hop:
@@ -124,7 +127,8 @@ def _attempt(work: Work, epochs: Epochs, stated: Stated, batch: Batch, hop: HopN
             work.done.problems += said_aside(aside)
         return None
     if hop == "shuffle":
-        # Another run may have stopped between the log entry of an earlier batch and the publication of its files.
+        # Another run may have stopped after the log entry of an earlier batch and before publishing its files, which
+        # this shuffle reads.
         others = {*earlier(work.deployment, fold, fold.batches[batch.name])}
         work.done.problems += publish_missing(work.deployment, log, others, work.now)
     return attempt(task, hop, new_attempt(work.deployment, log.party, batch, hop))
@@ -141,7 +145,7 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
     """Carry out attempts that share a graph, and enter those that become outputs into the log, in their order.
 
     Returns:
-        Names of batches to try again, each by itself.
+        Names of batches to try again, each in a graph of its own.
     """
     hop, names = attempts[0].hop, [one.task.batch.name for one in attempts]
     began, outputs, alone, tried = MACHINE.steady(), dict[int, Attempt](), list[str](), 0
@@ -154,7 +158,7 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
                 outcome = next(made)
             except Exception as error:
                 if len(attempts) > 1:
-                    # One batch may be at fault: trying each by itself shows which.
+                    # One batch may have caused the failure, and trying each batch alone shows which one.
                     work.say(f"{epochs.campaign}: {hop} failed, and is tried for each batch alone: {told(error)}")
                     alone = names
                     break
@@ -168,10 +172,12 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
                 outputs[number] = one
                 work.done.seconds[f"{epochs.campaign}/{names[number]} {hop}"] = MACHINE.steady() - began
             elif is_output is False or outcome.failure is not None:
-                # If `_is_output` raised, the log may already name the attempt as the output: then it stays.
+                # If `_is_output` raised an exception, the log may already name the attempt as the output, so its files
+                # are kept.
                 storage.remove_directory(one.directory)
             if hop == "shuffle" and outcome.failure is not None:
-                # The later attempts were compared with its input, and dropped reports that it has too.
+                # Later attempts dropped their copies of reports that the failed batch holds, so they must be shuffled
+                # again.
                 alone = names
                 break
     for one in attempts[tried:]:
@@ -180,7 +186,7 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
 
 
 def _charge_lacking(work: Work, epochs: Epochs, hop: HopName) -> None:
-    """Enter missing charges into the ledger before each release: it may have been restored since the last release."""
+    """Enter missing charges into the ledger before each release, because it may have been restored meanwhile."""
     if hop in CHARGING and work.deployment.ledger is not None:
         log = work.of(hop, epochs.campaign)
         name_ledger(work.deployment, log, work.now)
@@ -193,20 +199,21 @@ def _is_output(work: Work, one: Attempt, made: Outcome, before: Mapping[int, Att
     """Enter an attempt into the log as the output of its hop, and publish it; return whether it became the output.
 
     Args:
-        before: attempts of the same graph that are outputs, by their number.
+        before: the earlier attempts of the graph that became outputs, by their number in the graph.
     """
     batch, hop = one.task.batch, one.hop
     log = work.of(hop, batch.campaign)
     if made.failure is not None:
         if hop in log.read().hops_of(batch.name):
-            # Another run was faster, and removed the other attempts.
+            # Another run finished this hop first, and removed the files of this attempt.
             return False
         raise made.failure
     if any(number not in before or stream not in _forwarded(log, before[number]) for stream, number in made.lost):
-        # It dropped copies of reports that the earlier batch does not forward, so it is shuffled again.
+        # The attempt dropped copies of reports that the earlier batch then did not forward, so its batch is shuffled
+        # again.
         return False
     if isinstance(made.summary, Exception):
-        # Too few of its reports can be forwarded.
+        # Too few reports of the batch can be forwarded.
         log.decide(partial(_given_back, GivenBack(batch=batch.name)), work.now)
         return False
     finished = Finished(batch=batch.name, hop=hop, folder=one.directory.rpartition("/")[2], summary=made.summary.data())
@@ -218,7 +225,8 @@ def _is_output(work: Work, one: Attempt, made: Outcome, before: Mapping[int, Att
         return _finished(finished, fold) if hop != "shuffle" or _is_compared(one.task, compared, fold) else None
 
     if log.decide(wanted, work.now) is None:
-        # Another run finished this batch first, or finished a batch to compare with: in that case it is tried again.
+        # Another run finished this batch first, or finished a batch that this one must be compared with; then this
+        # batch is tried again.
         return False
     if hop in CHARGING:
         follow_logs(work.deployment, work.logs, batch.campaign)
@@ -233,7 +241,7 @@ def _forwarded(log: Log, one: Attempt) -> Collection[Stream]:
 
 
 def _said(work: Work, task: Task, hop: HopName, summary: HopSummary, problem: str) -> None:
-    """Report a hop without a result, but not the later hop that reads its output."""
+    """Report a hop that gave no result, but do not report again the later hop that reads its output."""
     where = f"{task.batch.campaign}/{task.batch.name}"
     work.done.problems += [f"{where}: {problem}"] if problem else []
     if is_withheld(summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
@@ -241,7 +249,7 @@ def _said(work: Work, task: Task, hop: HopName, summary: HopSummary, problem: st
 
 
 def _finished(finished: Finished, fold: Fold) -> Finished | None:
-    """Return the entry if the log allows it: the hop is not done, and the batch was not given back."""
+    """Return the entry if the log allows it: the hop is not done yet, and the batch was not given back."""
     made = fold.batches.get(finished.batch)
     stands = finished.hop != "shuffle" or (made is not None and not made.given_back)
     return finished if stands and finished.hop not in fold.hops_of(finished.batch) else None
@@ -251,7 +259,7 @@ def _is_compared(task: Task, others: set[str], fold: Fold) -> bool:
     """Return whether a shuffle was compared with every shuffled batch that may have copies of its reports.
 
     Args:
-        others: the batches of its graph that are done.
+        others: the batches of the shuffle's graph that are done.
     """
     made = task.fold.batches[task.batch.name]
     return {*earlier(task.deployment, task.fold, made)} | others >= {*earlier(task.deployment, fold, made)}

@@ -1,4 +1,4 @@
-"""Attempts at hops: each attempt writes to a directory of its own, and the log says which one is the output."""
+"""Attempts at hops: each attempt writes to its own directory, and the log says which attempt is the output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Attempt:
 
     Attributes:
         to: the directory of the attempt.
-        planned: the job; or the outcome, if there is no job to run.
+        planned: the job to run, or the outcome if there is no job to run.
     """
 
     task: Task
@@ -50,7 +50,7 @@ def attempt(task: Task, hop: HopName, directory: str) -> Attempt:
     """Plan a hop that writes to the directory of an attempt.
 
     Raises:
-        HushcountError: the hop's input cannot be read, or a key that this hop or a later one needs is missing.
+        HushcountError: the hop's input cannot be read, or a key that this hop or a later hop needs is missing.
     """
     retired = require_keys(task, left(task, hop))
     role = CHAIN[hop].signer
@@ -64,7 +64,7 @@ def attempt(task: Task, hop: HopName, directory: str) -> Attempt:
 
 
 def carry_out(attempts: Sequence[Attempt]) -> Generator[Outcome, None, None]:
-    """Carry out attempts that share a graph, and yield the outcome of each, in their order.
+    """Carry out attempts that share a graph, and yield the outcome of each attempt, in their order.
 
     Raises:
         HushcountError: the graph failed.
@@ -74,7 +74,7 @@ def carry_out(attempts: Sequence[Attempt]) -> Generator[Outcome, None, None]:
     itself = on_engine(task.engine, _console(attempts))
     with closing(run_together(jobs, by_stream(task.deployment, attempts[0].hop, itself))) as outcomes:
         for one in attempts:
-            # An exception here is a failure of the graph, and so of all attempts.
+            # An exception from the graph is a failure of all its attempts.
             yield _checked(one, one.planned if isinstance(one.planned, Outcome) else next(outcomes))
 
 
@@ -84,7 +84,7 @@ def _checked(one: Attempt, outcome: Outcome) -> Outcome:
         if isinstance(summary, Withheld):
             summary = _withheld(one.to, summary)
         if isinstance(summary, HopSummary) and (source := CHAIN[one.hop].input) is not None:
-            # The input that was checked before may have been exchanged since.
+            # The input may have been exchanged since it was checked, so it is checked again.
             task = one.task
             require_stated(task.stated, source, task.batch, summary.made_from, task.output(source))
     except Exception as error:
@@ -97,7 +97,7 @@ def _console(attempts: Sequence[Attempt]) -> Console | None:
 
 
 def _withheld(to: Output, few: Withheld) -> HopSummary:
-    # The files that the job had written by then are not used.
+    # If a release is withheld, the files that the job had already written are not used.
     storage.remove_directory(to.out)
     with staged(to.out, False, to.writer) as directory:
         return hand_on(directory, to, ("bins",), few.summary)

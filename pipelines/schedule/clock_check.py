@@ -42,7 +42,7 @@ class Told:
 
     @property
     def says(self) -> str:
-        """A sentence on a clock that is far ahead: by how much, what was not done, and the cure."""
+        """A sentence on a clock that is far ahead: by how much, which actions were not taken, and the cure."""
         return (
             f"{self.clock.says()}: nothing was deleted, given up or published by this clock, and all was done as at "
             f"{shown(self.present)}; {CONFIRM}"
@@ -55,22 +55,24 @@ class Told:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the clock is right, but so far ahead of the newest entry that it would soon look wrong."""
+        """Whether the clock is right, but is so far ahead of the newest entry that it would soon look wrong."""
         clock = self.clock
         return clock.store is None and clock.trusted is not None and clock.bound / 2 < clock.ahead <= clock.bound
 
 
 def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Listed], now: datetime) -> Told:
-    """Compare the clock with everything else that tells the time.
+    """Compare this machine's clock with everything else that tells the time.
 
     Args:
-        folds: of all campaigns. Their entries tell the time, because an entry is put at a trusted moment only.
-        listed: the manifests that no closed window has taken. They tell the time by when they were written, not by
-            their windows: after a jump of its clock, a collector writes the manifests of forty windows in a minute.
+        folds: of all campaigns. The entries in these folds tell the time, because an entry is put at a trusted moment
+            only.
+        listed: the manifests that no closed window has taken. The time when a manifest was written counts, not its
+            window, because after a jump of its clock a collector writes the manifests of forty windows in a minute.
         now: the time by the clock.
     """
     windows, problems = deployment.windows, list[str]()
-    # The settings in force, not those of the file: a typo in the file must not allow a clock that is years ahead.
+    # The bound is from the settings in force, not from the deployment file, because a typo there must not allow a clock
+    # that is years ahead.
     times = [calendar_of(deployment, fold).at(fold.latest or now) for fold in folds]
     clock = Reading(
         now,
@@ -91,7 +93,7 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
     with _asked("store", problems):
         clock = replace(clock, store=storage.store_time(deployment.folder("log")))
     if clock.is_far and clock.store is None:
-        # A party that reads outputs of others, and was down for long, has nothing else that tells the time.
+        # For a party that reads outputs of others and was down for long, only the statements of others tell the time.
         with _asked("statements", problems):
             stated = Witness("the newest statement of another party", tuple(_stated(deployment, folds)))
             clock = replace(clock, witnesses=(*clock.witnesses, stated))
@@ -99,7 +101,7 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
 
 
 def _stated(deployment: Deployment, folds: Sequence[Fold]) -> Iterator[datetime]:
-    """Yield the times of statements on outputs that a hop here must still read: only these may move a clock."""
+    """Yield the times of statements on outputs that a hop here must still read; only these times may move a clock."""
     inputs = {hop.input for hop in CHAIN.values() if hop.party in deployment.file.parties}
     for fold, party in product(folds, others(deployment)):
 
@@ -113,17 +115,17 @@ def _stated(deployment: Deployment, folds: Sequence[Fold]) -> Iterator[datetime]
 def settled(
     deployment: Deployment, logs: Logs, folds: Sequence[Fold], time: Told, clock: Clock, *, confirmed: bool
 ) -> Told:
-    """Return the time that a run works by, and put an entry by which a later run may trust the clock.
+    """Return the time that a run works by, and put a log entry by which a later run may trust the clock.
 
-    The entry is put if the operator confirms the clock. It is also put if the clock is right and nothing was decided
-    for half the bound: otherwise a month without reports would look like a jump of the clock.
+    The entry is put if the operator confirms the clock. The entry is also put if the clock is right and no entry was
+    put for half the bound, because otherwise a month without reports would look like a jump of the clock.
 
     Raises:
         HushcountError, OSError: a log or the ledger cannot be written to.
     """
     now, trusted = time.clock.now, time.clock.trusted
     if confirmed:
-        # A clock that is behind can be confirmed too: then all later time stamps came from a wrong clock.
+        # A clock that is behind can be confirmed too; then all time stamps after its time came from a wrong clock.
         if time.clock.is_far or (trusted is not None and now < trusted):
             _confirm(deployment, logs, folds, now, clock)
         return replace(time, clock=replace(time.clock, trusted=now, witnesses=(), store=None), present=now)
@@ -147,7 +149,7 @@ def _confirm(deployment: Deployment, logs: Logs, folds: Sequence[Fold], now: dat
 
 @contextmanager
 def _asked(name: str, problems: list[str]) -> Iterator[None]:
-    """Add a problem for a witness that cannot be read."""
+    """Turn the error on reading a witness into a problem."""
     try:
         yield
     except (HushcountError, OSError) as error:

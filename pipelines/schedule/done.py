@@ -12,16 +12,16 @@ class Done:
     Attributes:
         announced: a sentence for each change of length or grace that applies to later windows.
         closed: windows, as CAMPAIGN/WINDOW.
-        waiting: a sentence for each stream that waits although its window has closed, and for each campaign without a
-            file. The sentence says how to prevent the loss.
+        waiting: a sentence for each stream whose reports wait although their window has closed, and for each campaign
+            without a file. Each sentence says how to prevent the loss of the reports.
         hops: jobs, as CAMPAIGN/BATCH HOP.
         seconds: how long each of these jobs took, by the same name.
         published: epochs, as CAMPAIGN/EPOCH.
         review: newly discovered values that wait for the operator's review, as CAMPAIGN: NUMBER.
         deleted: what retention deleted, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.
         dropped: a sentence for each segment that is too late from now on.
-        stopped: campaigns with a log that lacks entries, or may lack entries: no new entry may be put there.
-        problems: sentences. If there is any, the run has failed, although everything else was done.
+        stopped: campaigns whose log lacks entries, or may lack entries, so that no new entry may be put there.
+        problems: sentences. If there is any problem, the run has failed, although it did everything else.
     """
 
     announced: list[str] = field(default_factory=list)
@@ -38,5 +38,5 @@ class Done:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing was done and nothing failed or was lost; reports may wait."""
+        """Whether the run did nothing, and nothing failed or was lost; reports may wait."""
         return self == Done(waiting=self.waiting)

@@ -1,6 +1,7 @@
-"""Outputs of parties elsewhere: an output counts once its party's statement names it and that statement is believed.
+"""Outputs of parties elsewhere: an output counts once a statement of its party names it, and the statement is believed.
 
-A folder alone proves nothing: it may be older than a restore of its party's log, so that the party no longer knows it.
+An output's folder alone proves nothing, because it may be older than a restore of its party's log, so that the party no
+longer knows the output.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Stated = Mapping[tuple[str, str], Statement]
 
 
 def stated_elsewhere(deployment: Deployment, epochs: Epochs, fold: Fold) -> tuple[Stated, list[str]]:
-    """Return statements on batches that a hop here has not passed, and a sentence for each disbelieved statement."""
+    """Return statements on batches that have not passed every hop here, and a sentence for each one disbelieved."""
     parties, campaigns = deployment.file.parties, epochs.campaigns
 
     def wanted(name: str, _: str) -> bool:
@@ -38,7 +39,7 @@ def stated_elsewhere(deployment: Deployment, epochs: Epochs, fold: Fold) -> tupl
     inputs = {CHAIN[hop.input].party for hop in CHAIN.values() if hop.party in parties and hop.input is not None}
     for party in sorted(inputs - {*parties}):
         said, faults = read(deployment, "statement", party, fold.campaign, keys_of(deployment, party), wanted)
-        # A party can speak of its own hops only.
+        # A party's statements count only for its own hops.
         own = {hop.name for hop in CHAIN.values() if hop.party == party}
         found |= {(name, hop): one for (name, hop), one in said.items() if hop in own}
         problems += faults
@@ -52,7 +53,7 @@ def shuffled_elsewhere(campaign: str, stated: Stated) -> list[Batch]:
 
 
 def is_there(deployment: Deployment, stated: Stated, hop: HopName, batch: Batch) -> bool:
-    """Return whether the output of a hop is there; an output of a party elsewhere counts only with its statement.
+    """Return whether a hop's output is in the store; an output of a party elsewhere counts only with its statement.
 
     Raises:
         UsageError: the output is not the one that the statement names.
@@ -68,7 +69,7 @@ def is_there(deployment: Deployment, stated: Stated, hop: HopName, batch: Batch)
 
 
 def require_stated(stated: Stated, hop: HopName, batch: Batch, digest: str | None, path: str) -> None:
-    """Raise UsageError if there is a statement on this hop of the batch, and it names another digest of the summary."""
+    """Raise UsageError if a statement on this hop of the batch names another digest of the summary than this one."""
     said = stated.get((batch.name, hop))
     if said is not None and digest != said.summary:
         raise UsageError(

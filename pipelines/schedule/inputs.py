@@ -1,4 +1,4 @@
-"""The input of a shuffle: the segments in its batch's log entry, and the batches that it is compared with."""
+"""The input of a shuffle: the segments in the log entry of its batch, and the batches that are compared with it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from pipelines.windows.rules import calendar_of
 def batch_file(deployment: Deployment, fold: Fold, campaign: Campaign, made: Batched) -> BatchFile:
     """Return the input of a shuffle: the segments in the batch's entry, and batches that may hold the same reports.
 
-    A client without an answer sends its report again, and a window may have ended in between. So the copy may be in any
-    batch within the grace period: in one before this batch or, if this batch had to wait, in one after it.
+    A client that got no answer sends its report again, and meanwhile a window may have ended. So the second copy of a
+    report may be in any batch within the grace period: in a batch before this one or, if this batch had to wait, in a
+    batch after it.
     """
     return BatchFile(
         campaign=made.batch.campaign,
@@ -44,7 +45,7 @@ def _listed(segment: Segment) -> BatchSegment:
 
 def earlier(deployment: Deployment, fold: Fold, made: Batched) -> tuple[str, ...]:
     """Return the names of the shuffled batches that may hold a copy of a report of this batch."""
-    # The longest grace that was ever in force: comparing with more batches costs only time.
+    # The longest grace that was ever in force is used, because comparing with more batches only costs time.
     grace = max(one.grace for one in calendar_of(deployment, fold).times)
     # Late segments are compared as if they had come in time.
     return tuple(
@@ -54,7 +55,8 @@ def earlier(deployment: Deployment, fold: Fold, made: Batched) -> tuple[str, ...
         and other.batch.window != made.batch.window
         and other.window.end + grace >= made.oldest
         and made.window.end + grace >= other.oldest
-        # A lost output is named too: reports that cannot be compared must not be forwarded.
+        # A batch whose output is lost is named too, because reports that cannot be compared with it must not be
+        # forwarded.
         and fold.hops_of(name).get("shuffle") is not None
         and not fold.is_deleting("shuffled", name)
     )

@@ -1,8 +1,9 @@
-"""The input of a run's decisions: the logs, the stored segments, and files that prove that entries were lost.
+"""The input of a run's decisions: the logs, the stored segments, and the files that prove that entries were lost.
 
-With hushcount run --log-was-restored, a run begins a new log that states what the old log lacks. The new log adopts
-every output that others may have read, from its summary: such an output is not made again. The new log gives up, by
-name, every segment that the lost entries may have decided on: nobody can know whether that segment was counted.
+With hushcount run --log-was-restored, a run begins a new log that states what the old log lacks. The new log adopts,
+from its summary, every output that others may have read, so that this output is not made again. The new log gives up,
+by name, every segment that the lost entries may have decided on, because nobody can know whether that segment was
+counted.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ from pipelines.windows.stored import Stored, stored_files
 def looked(
     deployment: Deployment, logs: Logs, campaigns: Sequence[Epochs], done: Done
 ) -> tuple[list[Epochs], dict[str, tuple[Listed, ...]], Stored]:
-    """Read the logs and list the segments. Return campaigns without an error, their new manifests, and all files."""
+    """Read the logs and list the segments.
+
+    Return the campaigns that could be read without an error, their new manifests, and all files.
+    """
     folds: dict[str, Fold] = {}
     listed: dict[str, tuple[Listed, ...]] = {}
     for campaign in (epochs.campaign for epochs in campaigns):
@@ -64,9 +68,10 @@ def whole(
     present: datetime,
     done: Done,
 ) -> dict[str, dict[Party, Beside]]:
-    """Return the files beside the logs, by party, of each campaign with logs that have all entries these files name.
+    """Return the files beside the logs, by campaign and party, if no log lacks an entry that these files name.
 
-    Logs that lack such entries are replaced, if the operator says that they are lost.
+    Logs that lack such entries are replaced if the operator says that the entries are lost; otherwise the campaign is
+    left out.
     """
     names, found = [epochs.campaign for epochs in campaigns], dict[str, dict[Party, Beside]]()
     there = {party: beside_logs(deployment, party, names) for party in deployment.file.parties}
@@ -89,9 +94,10 @@ def whole(
 def replace_log(
     deployment: Deployment, log: Log, missing: Missing, listed: Sequence[Listed], now: datetime
 ) -> str | None:
-    """Replace a log that lacks entries by a new log. Return a sentence on the new log, or None if another run made it.
+    """Replace a log that lacks entries with a new log.
 
-    No other run may be at work, because it would continue with the old log.
+    Return a sentence on the new log, or None if another run made it. No other run may be at work meanwhile, because
+    that run would continue with the old log.
 
     Args:
         listed: the manifests that no closed window has taken, if the party reads any.
@@ -128,7 +134,7 @@ def replace_log(
 def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str) -> Adopted:
     path = storage.join(output_of(deployment, hop, log.fold.named(name)), SUMMARY)
     summary, data = read_summary(path), storage.read_json(path)
-    # A log of years adopts thousands of summaries, so only the fields that are used are kept.
+    # A log of years adopts thousands of summaries, so the entry keeps only those fields that are used.
     kept = {field: data[field] for field in COUNTED if field in data} | {"made_from": summary.made_from}
     return Adopted(
         batch=name,
@@ -141,6 +147,6 @@ def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str) -> Adopt
 
 
 def _seconds(deployment: Deployment, log: Log, name: str) -> int:
-    """Return the window's length, in seconds, for a batch of the lost entries, by the calendar of the remaining log."""
+    """Return the length, in seconds, of the window of a lost entry's batch, by the calendar of the remaining log."""
     window = calendar_of(deployment, log.fold).named(log.fold.named(name).window)
     return int(window.length.total_seconds())

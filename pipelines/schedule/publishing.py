@@ -2,7 +2,7 @@
 
 An attempt lies in `attempts/PARTY/CAMPAIGN/BATCH.HOP/FOLDER`. After `done`, its table of estimates moves to the data
 set (docs/adr/0047), and its other files move to `OUTPUT/FOLDER`, the summary last. Then the output's summary.json is
-written, which names the entry: readers know by this file that the output is complete.
+written, which names the log entry; by this file, readers know that the output is complete.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def _attempts(deployment: Deployment, party: Party, batch: Batch, hop: HopName) 
 
 
 def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: datetime) -> bool:
-    """Move the output of a done hop to the folder of its readers; return whether its files are there.
+    """Move the output of a done hop to the folder where its readers look; return whether the output's files are there.
 
-    Any number of runs may call this at any time, because all of them move and write the same files.
+    Any number of runs may call this function at any time, because all of them move and write the same files.
     """
     done = log.read().hops_of(batch.name).get(hop)
     if done is None:
@@ -62,15 +62,15 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
         role = CHAIN[hop].signer
         signer = None if role is None or "files" not in decision.summary else signer_of(deployment.sign_with, role)
         if signer is not None:
-            # A shuffler that does not sign runs without the package `keys`.
+            # The import is here, because a shuffler that does not sign runs without the package `keys`.
             from pipelines.handover.signed import sign
 
             sign(target, summary, signer)
         storage.write_whole(storage.join(out, SUMMARY), [summary])
         if log.read().is_deleting(CHAIN[hop].folder, batch.name):
-            # Another run deleted the files while this run was suspended.
+            # Another run deleted the output while this run was suspended, so the files just written are deleted too.
             withdraw(out)
-    # No other attempt can be the output any more.
+    # No other attempt can become the output any more, so all attempts are removed.
     _remove(attempts)
     return True
 
@@ -79,13 +79,13 @@ def _remove(attempts: str) -> None:
     try:
         storage.remove_directory(attempts)
     except OSError as error:
-        # Another run still writes its own attempt, which it removes itself; or an abandoned streaming job writes.
+        # Another run still writes its own attempt and removes it later, or an abandoned streaming job still writes.
         if error.errno != errno.ENOTEMPTY:
             raise
 
 
 def withdraw(out: str) -> None:
-    """Delete an output, its summary first, so that a party that looks for batches finds no half-deleted output."""
+    """Delete an output, its summary first, so that a party that looks for batches never finds a half-deleted output."""
     if storage.exists(mark := storage.join(out, SUMMARY)):
         storage.remove(mark)
     storage.remove_directory(out)
@@ -95,7 +95,7 @@ def withdraw_deleted(deployment: Deployment, log: Log, there: Mapping[HopName, C
     """Delete outputs that a suspended run wrote again after retention had deleted them.
 
     Args:
-        there: by hop, the names of batches with an output in the store.
+        there: the names of batches with an output in the store, by hop.
     """
     for hop, names in there.items():
         for name in names:
@@ -104,7 +104,7 @@ def withdraw_deleted(deployment: Deployment, log: Log, there: Mapping[HopName, C
 
 
 def attempts_of(deployment: Deployment, party: Party) -> dict[str, set[str]]:
-    """Return the folders of a party's attempts, BATCH.HOP, by campaign."""
+    """Return the names of the folders of a party's attempts, BATCH.HOP, by campaign."""
     root, found = deployment.folder("attempts", party), defaultdict[str, set[str]](set)
     for path in storage.list_objects(root):
         campaign, folder, *_ = f"{storage.relative(path, root)}/".split("/")
@@ -113,10 +113,11 @@ def attempts_of(deployment: Deployment, party: Party) -> dict[str, set[str]]:
 
 
 def sweep(deployment: Deployment, log: Log, fold: Fold, folders: Collection[str]) -> None:
-    """Remove attempts that can no longer become outputs: the hop is done and published, or the batch was given back.
+    """Remove attempts that cannot become outputs, because their hop is published, or their batch was given back.
 
     Args:
-        fold: the fold of the log when `publish_missing` began. Another run may still publish hops done since then.
+        fold: the fold of the log when `publish_missing` began. Hops that were done later are left out, because another
+            run may still publish them.
         folders: the folders of the party's attempts in the campaign.
     """
     root = deployment.folder("attempts", log.party, log.campaign)

@@ -1,4 +1,4 @@
-"""Retention: delete files after the time for which the deployment keeps them; their numbers stay in the log.
+"""Retention: delete files after the time for which the deployment keeps them; the log keeps the numbers of reports.
 
 A batch's files are deleted only after the batch has passed every hop that runs here, and when no later batch can need a
 comparison with them. Files that parties elsewhere read also wait for receipts, at most as long as the deployment says.
@@ -40,11 +40,11 @@ _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class _Old:
-    """Outputs of a hop that nobody needs any more, for some batches.
+    """Outputs of a hop for some batches, which nobody needs any more.
 
     Attributes:
         what: FOLDER, or FOLDER/dead_letter.
-        unreceived: the batches that still lack a recipient's receipt.
+        unreceived: the batches for which a recipient's receipt is still missing.
     """
 
     hop: Hop
@@ -64,7 +64,7 @@ def delete_old(
         listed: start of the oldest window with a manifest that no closed window has taken, or None.
 
     Raises:
-        HushcountError: a file cannot be deleted; the next call continues the deletion.
+        HushcountError: a file cannot be deleted; the next call of this function continues the deletion.
         OSError: the same.
     """
     campaign, keep = epochs.campaign, deployment.file.retention.segments
@@ -72,7 +72,7 @@ def delete_old(
         log = logs.of(old.hop.party, campaign)
         log.decide(partial(_deleting, old), now)
         for name in old.batches:
-            # The log may have been replaced meanwhile, by one that does not state this deletion.
+            # Meanwhile the log may have been replaced by a log that does not state this deletion.
             if not log.read().is_deleting(old.what, name):
                 continue
             done = log.fold.hops_of(name).get(old.hop.name)
@@ -80,7 +80,7 @@ def delete_old(
             if old.what != old.hop.folder:
                 out = storage.join(out, (done and done.folder) or "", DEAD_LETTERS)
             if not storage.list_objects(out):
-                # The operator deleted the files, or no dead letters were kept.
+                # There are no files, because the operator deleted them, or no dead letters were written.
                 continue
             withdraw(out)
             yield f"{campaign}/{name} {old.what}"
@@ -120,7 +120,7 @@ def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | 
 
 
 def _has_left(fold: Fold, hop: Hop, what: str, name: str) -> bool:
-    """Return whether a hop wrote an output of a batch; if `what` names dead letters, whether it may have some."""
+    """Return whether a hop wrote an output of a batch, or may have written dead letters if `what` names these."""
     done = fold.hops_of(name).get(hop.name)
     if done is None or done.folder is None:
         return False
@@ -130,15 +130,15 @@ def _has_left(fold: Fold, hop: Hop, what: str, name: str) -> bool:
 def _end(deployment: Deployment, fold: Fold, batch: Batch) -> datetime:
     """Return when the window of a batch ended."""
     made = fold.batches.get(batch.name)
-    # A party that reads no manifests assumes the current length of windows.
+    # A party that reads no manifests assumes that the window had the current length.
     return window_start(batch.window) + deployment.windows.length if made is None else made.window.end
 
 
 def _until(calendar: Calendar, end: datetime, what: str, keep: timedelta) -> datetime:
-    """Return until when a folder of a batch is kept, if the batch's window ended at `end`.
+    """Return until when a folder of a batch is kept, if the batch's window ended at the time `end`.
 
-    Shuffled reports are kept as long as late reports may be compared with them. The calendar tells how long: the
-    deployment file may now state a shorter grace than was in force when the batch was made.
+    Shuffled reports are kept as long as late reports may be compared with them. The log's calendar tells how long that
+    is, because the deployment file may now state a shorter grace than was in force when the batch was made.
     """
     return max(end + keep, calendar.compared_until(end) if what == CHAIN["shuffle"].folder else end)
 
@@ -155,15 +155,15 @@ def _through(deployment: Deployment, epochs: Epochs, fold: Fold) -> list[Batch]:
 
 
 def _earliest_needed(fold: Fold) -> datetime:
-    """Return the start of the earliest window with something still to shuffle."""
+    """Return the start of the earliest window with reports that are still to be shuffled."""
     undone = [one.oldest for name, one in fold.batches.items() if fold.is_undone(name)]
     return min([*undone, *(segment.window.start for segment in fold.waiting.values())], default=_NEVER)
 
 
 def _still_long(calendar: Calendar, fold: Fold, now: datetime) -> datetime:
-    """Return the begin of the first window that a collector may still have open with an older, longer length.
+    """Return the begin of the first window that a collector may still hold open with an older, longer length.
 
-    Such a collector was not restarted when windows became shorter.
+    A collector holds such a window open if it was not restarted when windows became shorter.
     """
     newest: dict[str, Window] = {}
     for one in fold.windows.values():
@@ -193,10 +193,10 @@ def _if_there(gone: Deleted, fold: Fold) -> Decision | None:
 
 
 def _delete_segments(deployment: Deployment, log: Log, before: datetime) -> list[str]:
-    """Delete the folders of windows that ended before a moment and have no waiting segment; return the folders.
+    """Delete the folders of windows that ended before a moment and have no waiting segment; return their names.
 
-    Manifests are deleted last: they lead the next run to the files that a killed deletion left, so the log needs no
-    entry before it. Half-written files of a killed collector are deleted too.
+    Manifests are deleted last, because they lead the next run to the files that a killed deletion left; so no log entry
+    is needed before a deletion. Half-written files of a killed collector are deleted too.
     """
     root, fold = deployment.folder("segments"), log.fold
     needed = {segment.path for segment in fold.waiting.values()}
@@ -212,13 +212,14 @@ def _delete_segments(deployment: Deployment, log: Log, before: datetime) -> list
             files[WindowPath.of(relative)].append(relative)
     gone = []
     for folder, paths in sorted(files.items()):
-        # A folder stays if no closed window took one of its files, or if a segment of it waits, even a missing one.
+        # A folder is kept if it has a file that no closed window took, or a segment that waits, even if that segment's
+        # file is missing.
         finished = {path for path in paths if not fullmatch(_TEMPORARY, path.rpartition("/")[2])}
         if folder in kept or folder.window not in ended or not known >= finished:
             continue
         if not log.stands():
             raise HushcountError(f"the log of {log.party} was restored while segments were deleted: run again")
-        # Segments lie deeper than manifests, so they come first.
+        # Segments lie deeper in the folder than manifests, so this order deletes segments first.
         for path in sorted(paths, key=lambda path: (-path.count("/"), path)):
             storage.remove(storage.join(root, path))
         for name in (*ENVELOPES, ""):

@@ -1,9 +1,9 @@
 """hushcount run: close the windows that are due, and run the hops of every batch that belong to the parties here.
 
-Each decision is an entry of the log before anybody acts on it. So a run may be killed anywhere, and any number of runs
-may be at work at once: a run that was too late with an entry reads the other run's entry and decides again
-(docs/adr/0043). Two runs at once would do all work twice. A lease prevents that, and another run takes over a lease
-that stands still.
+Each decision becomes an entry of the log before any run acts on it. So a run may be killed at any point, and any number
+of runs may be at work at once: if another run's entry came first, a run reads that entry and decides again
+(docs/adr/0043). Two runs at once would be safe, but would do all work twice. So a run holds a lease, and if the lease
+is no longer renewed, another run takes it over.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from pipelines.windows.waiting import unclaimed, waiting_of
 
 
 class AnotherRun(HushcountError):
-    """Another run is at work: nothing was done."""
+    """Another run is at work, so this run did nothing."""
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def leased(deployment: Deployment, wait: bool, patience: Patience | None = None)
     """Hold the lease of the parties here while a block runs.
 
     Raises:
-        AnotherRun: another run holds it, and `wait` is false.
+        AnotherRun: another run holds the lease, and `wait` is false.
         StorageError, OSError: the store cannot be used.
     """
     path = deployment.folder("log", f"{'+'.join(deployment.file.parties)}.lease.json")
@@ -82,10 +82,10 @@ def run(
 
     Args:
         clock: this machine's.
-        say: is called before each step with its name. To end the run there, it may raise a BaseException that is not
-            an Exception.
+        say: a function that is called before each step with the step's name. To end the run before a step, `say` may
+            raise a BaseException that is not an Exception.
         wait: whether to wait for the end of another run.
-        vouched: what the operator vouches for.
+        vouched: the facts that the operator vouches for.
         logs: the logs of the deployment, if this process has read them before.
 
     Raises:
@@ -147,7 +147,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
     elif work.shuffles:
         _follow_settings(work, campaign)
     failed = set[str]()
-    # Before a window closes, so that segments left out of a batch can join it.
+    # The hops run before a window closes, so that segments left out of a batch can join the window's batch.
     advance_all(work, epochs, stated, failed)
     while work.shuffles and _close_some(work, epochs):
         # Segments that turn out to be too few for a batch join the next window that closes.
@@ -178,7 +178,7 @@ def _charged(work: Work, epochs: Epochs, logs: Sequence[Log], fold: Fold) -> lis
 
 
 def _unpublished(log: Log, there: There) -> set[str]:
-    """Return the batches with a done hop that has no summary in the store, of the log's party."""
+    """Return the batches with a hop that the log's party has done, but whose summary is not in the store."""
     return {
         name
         for name, hops in log.fold.done.items()
@@ -189,14 +189,14 @@ def _unpublished(log: Log, there: There) -> set[str]:
 
 
 def _follow_settings(work: Work, campaign: str) -> None:
-    """Apply the deployment file's length and grace from the next window on; report collectors that ended others."""
+    """Apply the deployment file's length and grace from the next window on; report collectors with other windows."""
     log, listed = work.of("shuffle", campaign), work.listed[campaign]
 
     def wanted(fold: Fold) -> Decision | None:
         return changed(work.deployment, fold, work.reached) if fold.times or listed else None
 
     with work.contained(campaign):
-        # If nothing is to be decided, the log is not read again.
+        # If the settings need no new entry, the log is not read again.
         is_new = wanted(log.fold) is not None and log.decide(wanted, work.now) is not None
         if is_new and (says := announced(log.fold, work.reached)):
             work.done.announced.append(f"{campaign}: {says}")
@@ -204,15 +204,16 @@ def _follow_settings(work: Work, campaign: str) -> None:
 
 
 def _close_some(work: Work, epochs: Epochs) -> bool:
-    """Close the windows that are due, as many as one graph takes; return whether any was closed.
+    """Close the windows that are due, as many as one graph takes; return whether a window was closed.
 
-    If segments turn out to be too few for a batch, they wait again, and need a window that ends within their grace. So
-    a window that ends after their grace is not closed before the batch is shuffled.
+    If segments turn out to be too few for a batch, the segments wait again, and need a later window that ends within
+    their grace. So a window that ends after the grace of a batch's segments is not closed before this batch is
+    shuffled.
     """
     fold = work.logs.known(epochs.campaign)
     rule, closed = rule_of(work.deployment, epochs, fold), 0
     if next_window(fold.closed, fold.waiting.values(), _left(work, fold), rule, work.now) is None:
-        # A later decision of another run can make a window due: the next run closes it.
+        # Another run's decision can make a window due later; then the next run closes it.
         return False
     before: datetime | None = None
     while closed < MOST_TOGETHER and (made := _close(work, epochs, before)) is not None:
@@ -223,13 +224,13 @@ def _close_some(work: Work, epochs: Epochs) -> bool:
 
 
 def _left(work: Work, fold: Fold) -> list[Listed]:
-    """Return the listed manifests that no closed window has taken since."""
+    """Return those listed manifests that no window has taken since they were listed."""
     files = fold.files
     return [one for one in work.listed[fold.campaign] if files.isdisjoint(one.files)]
 
 
 def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched] | None:
-    """Close the next due window, if it ends before a moment; return its batches, or None if no window was closed."""
+    """Close the next due window, if it ends before a moment; return its batches, or None if no window closed."""
     campaign = epochs.campaign
     log = work.of("shuffle", campaign)
     chosen: list[tuple[Closed, list[str]]] = []
@@ -252,13 +253,14 @@ def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched]
 
 
 def _follow(work: Work, epochs: Epochs) -> None:
-    """Publish the campaign's next epoch if the deployment plans epochs and anything has changed."""
+    """Publish the campaign's next epoch if the deployment file plans epochs and anything has changed."""
     part = work.deployment.file.next_epoch.get(epochs.campaign)
     if part is None or work.ahead:
-        # A wrong clock must not begin an epoch, which ends the epoch before.
+        # A wrong clock must not begin an epoch, because a new epoch ends the epoch before.
         return
     try:
-        # These modules plan mechanisms and read keys: a party that only runs jobs may lack packages for that.
+        # The imported modules plan mechanisms and read keys, and a party that only runs jobs may lack packages for
+        # that.
         from pipelines.epochs.next_epoch import follow
         from pipelines.epochs.tracked_items import waiting
     except ModuleNotFoundError as error:
@@ -275,7 +277,7 @@ def _follow(work: Work, epochs: Epochs) -> None:
 
 
 def _delete(work: Work, epochs: Epochs) -> None:
-    """Delete what retention does not keep, of batches that have passed all hops here."""
+    """Delete the files of batches that have passed all hops here, if retention does not keep them."""
     if work.deployment.file.retention == RetentionPart():
         return
     files = work.logs.known(epochs.campaign).files

@@ -1,6 +1,6 @@
-"""Tell other parties what was done: a statement for each hop that writes for them, a receipt for each output read.
+"""Tell other parties what was done: a statement on each hop that writes for them, a receipt for each output read here.
 
-Any run writes a statement or receipt that is missing, because a run may be killed right after it put an entry.
+Any run writes missing statements and receipts, because a run may be killed right after it put an entry.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from pipelines.log.log import Log
 
 
 def recipients_of(deployment: Deployment, hop: HopName, done: Hopped) -> tuple[Party, ...]:
-    """Return the parties elsewhere that read the output of a hop here."""
+    """Return the parties elsewhere that read the output of a hop that runs here."""
     readers = (one for one in CHAIN.values() if one.input == hop and one.stream in done.counts.streams)
     return tuple(one.party for one in readers if one.party not in deployment.file.parties)
 
 
 def state(deployment: Deployment, log: Log, there: Mapping[Kind, Container[str]] | None = None) -> None:
-    """Write the statements and receipts that are missing for the done hops of a log. Call it after publishing outputs.
+    """Write the statements and receipts that are missing for the done hops of a log.
 
-    They are written even if no other party reads them: they stay when retention deletes outputs, so that a log that is
-    lost after that is noticed.
+    Call this function after publishing outputs. Statements and receipts are written even if no other party reads them,
+    because retention does not delete them, so that they show if a log is lost after its outputs were deleted.
 
     Args:
-        there: the names of existing statements and receipts; None: this function lists them.
+        there: the names of existing statements and receipts; None: the function lists them.
     """
     said = _said_of(deployment, log)
     if there is None:
@@ -78,11 +78,11 @@ def _statement(log: Log, batch: str, hop: HopName, done: Hopped, kind: Kind, sum
 
 @dataclass(frozen=True)
 class HandOver:
-    """An output that parties elsewhere read, and that is not deleted.
+    """An output that parties elsewhere read, and that retention has not deleted.
 
     Attributes:
-        recipients: the parties that read it.
-        missing: recipients that left no receipt of it.
+        recipients: the parties that read the output.
+        missing: recipients that left no receipt of the output.
     """
 
     batch: str
@@ -109,9 +109,9 @@ def silent(recipients: tuple[Party, ...], hop: HopName, batch: str, received: Co
 
 
 def hand_overs(deployment: Deployment, fold: Fold) -> tuple[list[HandOver], list[str]]:
-    """Return the result of `handed_on`, but count also receipts that the log does not have yet.
+    """Return the result of `handed_on`, but count also new receipts that are not in the log yet.
 
-    Return also a sentence for each of these receipts that is not believed.
+    Return also a sentence for each new receipt that is not believed.
     """
     handed = handed_on(deployment, fold)
     unreceived: dict[Party, dict[tuple[str, str], HandOver]] = defaultdict(dict)
@@ -169,7 +169,7 @@ def _new(received: Received, fold: Fold) -> Decision | None:
 def overdue(
     deployment: Deployment, fold: Fold, handed: Iterable[HandOver], stated: Iterable[Statement], now: datetime
 ) -> list[str]:
-    """Return a sentence for each overdue hand-over: it may take a window's length and grace.
+    """Return a sentence for each overdue hand-over; a hand-over may take a window's length and grace.
 
     Args:
         handed: outputs from here. An output that retention deleted without a receipt is lost, and not overdue.

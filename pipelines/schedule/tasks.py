@@ -1,4 +1,4 @@
-"""The hops of one batch, in their order: the next hop, the keys that it needs, and its job."""
+"""The hops of one batch, in their order: which hop is next, the keys that it needs, and its job."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from pipelines.schedule.inputs import batch_file
 
 @dataclass(frozen=True)
 class Task:
-    """A batch with hops left to run, and everything that they need.
+    """A batch with hops left to run, and everything that these hops need.
 
     Attributes:
-        path, campaign: the campaign file.
+        path, campaign: the campaign file of the batch, as a path and as read.
         fold: the fold of the campaign's log.
         clock: this machine's.
         stated: the statements of parties elsewhere on the campaign's batches.
@@ -65,31 +65,32 @@ class Task:
 
     @property
     def known(self) -> datetime:
-        """A moment that has certainly passed, whatever the clock says: a batch is made after its window has ended."""
+        """A moment that has certainly passed, whatever the clock says, because batches are made after their windows."""
         made = self.fold.batches.get(self.batch.name)
-        # A party that reads no manifests knows when the window began, but not its length.
+        # A party that reads no manifests knows when the window began, but not the window's length.
         return window_start(self.batch.window) if made is None else made.window.end
 
     @property
     def window(self) -> Window:
-        """The batch's window; if no manifest states its length, it has the current length of windows."""
+        """The batch's window; if no manifest states the window's length, the current length is assumed."""
         start = window_start(self.batch.window)
         return self.fold.known_windows.get(self.batch.window, Window(start, start + self.deployment.windows.length))
 
 
 @dataclass(frozen=True)
 class Step:
-    """The next hop of a batch; `passes` if the batch lacks the stream that the hop reads: then it has nothing to do."""
+    """The next hop of a batch; `passes`: it has nothing to do, because the batch lacks the stream that it reads."""
 
     hop: HopName
     passes: bool
 
 
 def next_step(task: Task) -> Step | None:
-    """Return the next hop of a batch here; None if all hops are done, or if the next one has no input yet.
+    """Return the next hop of a batch here; None if all hops are done, or if the next hop has no input yet.
 
     Raises:
-        UsageError, SignatureError: an output from elsewhere cannot be read, or is not the one that is stated.
+        UsageError, SignatureError: an output from elsewhere cannot be read, or is not the output that the statement
+            names.
     """
     done = task.fold.hops_of(task.batch.name)
     for hop in (hop for hop in task.hops if hop not in done):
@@ -101,7 +102,7 @@ def next_step(task: Task) -> Step | None:
         if CHAIN[hop].stream not in streams:
             return Step(hop, True)
         source = CHAIN[hop].input
-        # Counts are shown beside discovered values.
+        # The hop analyze also reads the discovered values, so it waits for the hop discover.
         before: HopName | None = "discover" if hop == "analyze" and "discovery" in streams else source
         if before is not None and not is_there(task.deployment, task.stated, before, task.batch):
             return None
@@ -118,7 +119,7 @@ def _shuffle(task: Task, to: Output, _: RetiredKey | None) -> BatchJob:
 
 def _release(task: Task, to: Output, retired: RetiredKey | None) -> BatchJob | RetiredBatch:
     if retired is not None:
-        # The analyzer could not open a release: nothing is released, and nothing charged.
+        # Because the analyzer could not open a release, nothing is released and nothing is charged.
         signed_by = keys_of(task.deployment, "shuffler")
         return RetiredBatch(retired, task.campaign, "release", task.output("shuffle"), to, signed_by)
     return _discovery(task, to, "aux-server", "shuffle", signer=to.signer)
@@ -148,7 +149,7 @@ def _analyze(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | Retired
     from pipelines.jobs.results import grouped_items
 
     deployment, found = task.deployment, folder_of(task.output("discover"))
-    # A discovery of too few reports has a summary and no values.
+    # A discovery from too few reports has a summary, but no values.
     values = task.output("discover") if storage.exists(storage.join(found, FOUND)) else None
     return plan_analyze(
         task.path, task.output("shuffle"), deployment.keys, to.out, found=values,
@@ -169,7 +170,7 @@ PLANS: dict[HopName, Callable[[Task, Output, RetiredKey | None], BatchJob | Reti
 
 
 def left(task: Task, hop: HopName) -> Iterator[HopName]:
-    """Yield the hop and the later hops that will run here."""
+    """Yield this hop and the later hops that will run here."""
     done, streams = task.fold.hops_of(task.batch.name), _streams(task)
     wanted: Collection[str] = task.fold.batches[task.batch.name].segments if streams is None else streams
     for one in task.hops[task.hops.index(hop) :]:
@@ -178,11 +179,12 @@ def left(task: Task, hop: HopName) -> Iterator[HopName]:
 
 
 def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
-    """Read every key that the hops need, before the first hop runs. Return the error if the analyzer's key was retired.
+    """Read every key that the hops need, before the first of them runs.
 
-    The error is also returned if the evaluator, which must verify values, has destroyed its key. Then nothing may be
-    released: without this check a hop would spend budget on a result that a later hop cannot use. Keys of parties
-    elsewhere cannot be read. The auxiliary server's own hop reports its retired key, because no later hop needs it.
+    Return the error, instead of raising it, if the analyzer's key was retired. Return the error also if the evaluator,
+    which must verify values, has destroyed its key. Then nothing may be released: without this check a hop would spend
+    budget on a result that a later hop cannot use. Keys of parties elsewhere cannot be read, so they are not checked.
+    A retired key of the auxiliary server is reported by its own hop, because no later hop needs this key.
 
     Raises:
         UsageError: a key is missing or damaged, or cannot be used.
@@ -195,7 +197,7 @@ def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
             signer.read_signing()
     if not {"release", "discover", "analyze"} & wanted:
         return None
-    # The shuffler has no package of keys.
+    # The import is here, because the shuffler is installed without the package `keys`.
     from keys.directories import campaign_key
 
     namer = None
@@ -209,7 +211,8 @@ def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
     if {"discover", "analyze"} & wanted:
         try:
             campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
-            # Shuffled reports can wait for the evaluator; a release cannot be taken back.
+            # If the shuffle is still to run, the evaluator need not answer yet, because shuffled reports can wait for
+            # it; a release cannot be taken back.
             if namer is not None and "shuffle" not in wanted:
                 namer.require(campaign)
         except RetiredKey as retired:
@@ -221,7 +224,7 @@ def _streams(task: Task) -> Collection[Stream] | None:
     """Return the streams of a batch that the shuffler handed on; None if it has not handed on the batch yet."""
     shuffled = task.fold.hops_of(task.batch.name).get("shuffle")
     if shuffled is not None:
-        # The shuffle ran here, and its output may be deleted by now.
+        # The shuffle ran here, and its output may be deleted by now, so the log is asked.
         return shuffled.counts.streams
     out = task.output("shuffle")
     if "shuffle" in task.hops or not is_there(task.deployment, task.stated, "shuffle", task.batch):
