@@ -91,7 +91,7 @@ HUSHCOUNT = {
         Row("repair", "Read rejected reports again; list lost segments.", REPAIR, "segments"),
     ),
 }
-"""The commands, by who uses them."""
+"""The commands, grouped by the people who use them."""
 MORE = """
 A command reads deployment.toml in the working directory. For another file, give -c FILE or set HUSHCOUNT_CONFIG. If the
 deployment has several campaigns, give --campaign ID too.

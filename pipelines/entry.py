@@ -1,4 +1,4 @@
-"""The entry point of the `hushcount` command: quiet imports, output for any terminal, one way to stop."""
+"""The entry point of the `hushcount` command: it silences imports, prints on any terminal, and stops in one way."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ _PLAINLY = "hushcount-plainly"
 
 
 _COLLECTED = 200_000
-"""New objects until Python looks for cycles: a fold of years has millions and no cycle (half the time of status)."""
+"""The number of new objects after which Python looks for reference cycles.
+
+A fold of years has millions of objects and no cycle, and more frequent searches took half the time of `hushcount
+status`.
+"""
 
 
 def main(app: Callable[[], None] | None = None) -> None:
-    """Run a command line: that of `hushcount` by default."""
+    """Run a command line, by default the command line of `hushcount`."""
     gc.set_threshold(_COLLECTED)
     with loading():
         _speak_plainly()
@@ -29,13 +33,13 @@ def main(app: Callable[[], None] | None = None) -> None:
             from pipelines import cli
 
             app = cli.app
-    # SIGTERM then acts as Ctrl-C: it leaves nothing half done, and cancels the job of an engine.
+    # SIGTERM then acts as Ctrl-C, which leaves no half-done work, and cancels the job of an engine.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()
 
 
 def _speak_plainly() -> None:
-    """Make standard output and error replace letters that their encodings lack."""
+    """Make standard output and standard error replace letters that their encodings lack."""
     codecs.register_error(_PLAINLY, _plainly)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -47,11 +51,11 @@ def _quieten() -> None:
     import warnings
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    # Beam warns at import about optional clouds that are not installed.
+    # When it is imported, Beam warns about packages of clouds that are not installed.
     logging.getLogger().addFilter(lambda record: "apitools not found" not in record.getMessage())
     systems = logging.getLogger("apache_beam.io.filesystems")
     systems.addFilter(lambda record: "Failed to import GCSFileSystem" not in record.getMessage())
-    # Google's libraries warn of old Pythons; our package states which Python it needs.
+    # Google's libraries warn about old versions of Python, but our package already states which versions it needs.
     warnings.filterwarnings("ignore", module="apache_beam|google")
 
 

@@ -4,8 +4,7 @@ The metrics are counts and verdicts, never items or results, so a collector of m
 results.
 
 The metrics are computed from the store at each look, and not added up in a process, so restarts and killed runs lose no
-count. So restarts and killed runs lose no count. A moment is given as a timestamp and not as an age, so that a later
-reader still knows how long ago it was.
+count. A moment is given as a timestamp and not as an age, so that a later reader still knows how long ago it was.
 """
 
 from __future__ import annotations

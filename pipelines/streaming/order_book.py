@@ -1,7 +1,7 @@
-"""The orders of a party: `orders/PARTY/0000000001.json` and so on. A run puts them, a streaming job reads them.
+"""The orders of a party: `orders/PARTY/0000000001.json` and so on. A run puts orders, and a streaming job reads them.
 
-Each number is used once, because an engine takes the time of an order as over when the next order is read. So the
-newest removed order leaves a file `0000000001.done`, which keeps its number.
+Each number is used once, because an engine treats the time of an order as past once it reads the next order. So that
+its number is not used again, the newest removed order leaves a file `0000000001.done`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipelines.files.orders import MOST_TOGETHER, Order
 from pipelines.outputs.counts import Count
 
 if TYPE_CHECKING:
-    # Workers load this module, but not the deployment's settings.
+    # Workers load this module without the deployment's settings, so these are imported for types only.
     from pipelines.deployment.settings import Deployment, Party
 
 MOST_NUMBER = 10**10 - 1
@@ -40,9 +40,9 @@ class BatchPart(Part):
     """The order for one batch.
 
     Attributes:
-        directory: the directory to write to, below `attempts/PARTY`; no other order names it.
+        directory: the directory to write to, below `attempts/PARTY`, which no other order names.
         draw, reports: as in `Order`.
-        files: the paths of each input, each with its number of whole blocks.
+        files: the paths of each input's files, each with its number of whole blocks.
     """
 
     directory: _Below
@@ -52,10 +52,11 @@ class BatchPart(Part):
 
 
 class OrderFile(Part):
-    """An order: batches of a campaign file that wait for the same hop.
+    """An order to a streaming job: batches of a campaign file that wait for the same hop.
 
     Attributes:
-        stream: id of the streaming job for this order. If two jobs carried it out, each would write half of a batch.
+        stream: id of the streaming job that carries out this order. If two jobs carried out one order, each would write
+            half of a batch.
         steps: digest of the steps to carry out.
     """
 
@@ -70,11 +71,11 @@ class OrderFile(Part):
 
 @dataclass(frozen=True)
 class OrderBook:
-    """The orders of one party. A call with a batch's number returns the `Order` for the graph.
+    """The orders of one party. Calling the object with a batch's number returns the batch's `Order` for the graph.
 
     Attributes:
         folder: the folder of the orders.
-        attempts: the folder that their batches are written to.
+        attempts: the folder to which the batches of the orders are written.
     """
 
     folder: str
@@ -102,7 +103,7 @@ class OrderBook:
         return _read(self._path(number))
 
     def put(self, make: Callable[[], OrderFile]) -> tuple[int, OrderFile] | None:
-        """Put the order that `make` returns under a number that was never used; None if the order is too long."""
+        """Put the order that `make` returns under a number that was never used; None: the order is too long to put."""
         while True:
             number, order = self._newest() + 1, make()
             if len(data := order.model_dump_json(exclude_defaults=True).encode()) > LISTING_BYTES:
@@ -110,11 +111,11 @@ class OrderBook:
             if storage.put_absent(self._path(number), data):
                 if self._newest(number) < number:
                     return number, order
-                # A slow writer may have taken a number that was used and removed meanwhile.
+                # This writer was slow: its number was used and removed meanwhile, so it tries another number.
                 self.close(number)
 
     def close(self, number: int) -> None:
-        """Remove an order; its number is not used again."""
+        """Remove an order, and mark its number so that it is not used again."""
         storage.put_absent(self._path(number, "done"), b"\n")
         storage.remove(self._path(number))
         for one, kind in self._numbers():
@@ -122,13 +123,13 @@ class OrderBook:
                 storage.remove(self._path(one, kind))
 
     def clear(self) -> None:
-        """Remove all orders: they were for a streaming job that is no longer at work."""
+        """Remove all orders, because they were for a streaming job that is no longer at work."""
         for number, kind in self._numbers():
             if kind == "json":
                 self.close(number)
 
     def next_from(self, number: int) -> int:
-        """Return the first number, from this one on, of an existing order or else of the next new order."""
+        """Return the first number, from `number` on, of an existing order, or else the number of the next new order."""
         there = [one for one, kind in self._numbers() if kind == "json" and one >= number]
         return min(there, default=max(number, self._newest() + 1))
 
@@ -149,5 +150,5 @@ def _read(path: str) -> OrderFile | None:
     return None if data is None else parse_model(OrderFile, data, path)
 
 
-# A cached order stays valid: no order is changed, and no removed order comes back.
+# An order in the cache is always valid, because no order is changed, and no removed order comes back.
 _kept = lru_cache(maxsize=8)(_read)

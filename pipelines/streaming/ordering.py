@@ -1,4 +1,4 @@
-"""The run's side: let a streaming job carry out a graph, if one with these steps is at work, or run it here."""
+"""The run's side: let a streaming job carry out a graph, if one with the graph's steps is at work; else run it here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = Patience()
 
 
 def by_stream(deployment: Deployment, hop: HopName, itself: RunGraph) -> RunGraph:
-    """Return a function that lets a streaming job carry out a hop's graph, or else runs the graph by `itself`."""
+    """Return a function that lets a streaming job carry out a hop's graph or, without such a job, calls `itself`."""
     return partial(_run, OrderBook.of(deployment, CHAIN[hop].party), hop, itself)
 
 
@@ -38,12 +38,13 @@ def _run(book: OrderBook, hop: HopName, itself: RunGraph, jobs: Sequence[BatchJo
     finally:
         book.close(number)
     if not is_carried_out:
-        # Whatever the streaming job still writes goes to a folder that nobody reads.
+        # The graph runs here, and whatever the streaming job still writes goes to a folder that nobody reads.
         leases.remove(book.lease, stream.owner)
         itself(jobs)
         return
     for job, directory in zip(jobs, directories, strict=True):
-        # An engine may repeat a finished step: nobody reads the folder that it writes to now.
+        # The files are moved, because an engine may repeat a finished step, and then it writes to a folder that nobody
+        # reads.
         move_directory(directory, job.to.out, COUNTS)
 
 
@@ -64,10 +65,10 @@ def _batch(book: OrderBook, job: BatchJob) -> BatchPart:
 
 
 def _await(seen: Seen, stream: str, directories: Sequence[str]) -> bool:
-    """Wait for the counts of all batches; return False if the streaming job ended, stood still or took too long."""
+    """Wait until all batches have counts; False: the streaming job ended, made no progress or took too long."""
     left, began = list(directories), MACHINE.steady()
     while left:
-        # Read before the counts, because the job may write counts and end in between.
+        # The lease is read before the counts, because the job may write counts and end between the two.
         at_work = seen.is_held and seen.lease is not None and seen.lease.owner == stream
         while left and storage.exists(storage.join(left[-1], COUNTS)):
             left.pop()

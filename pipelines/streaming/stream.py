@@ -1,4 +1,4 @@
-"""The streaming job: for each party here a source of orders, and the steps of each hop of each campaign file.
+"""The streaming job: a source of orders for each party here, and the steps of each hop of each campaign file.
 
 These steps are fixed before any batch exists.
 """
@@ -63,7 +63,7 @@ def _analyze(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
 
 
 def _senders(deployment: Deployment) -> Iterator[Senders]:
-    """Yield the senders of a batch with no late segment; batches with late segments may have other rules and noise."""
+    """Yield the senders of batches without late segments; with late segments, rules and noise may be different."""
     for allotments in sorted({1, len(deployment.file.collectors) or 1}):
         yield Senders("client-token", allotments, allotments)
 
@@ -74,7 +74,10 @@ KNOWN_STEPS: Mapping[str, Callable[[Deployment, Campaign], Iterator[Steps]]] = {
     "discover": _discover,
     "analyze": _analyze,
 }
-"""Steps by hop. A function raises HushcountError if a key is missing, or if the steps depend on a batch's content."""
+"""Steps by hop.
+
+A function in this table raises HushcountError if a key is missing, or if the steps depend on a batch's content.
+"""
 
 
 Carried: TypeAlias = Mapping[Party, Mapping[str, Steps]]
@@ -82,9 +85,9 @@ Carried: TypeAlias = Mapping[Party, Mapping[str, Steps]]
 
 
 def carried_by(deployment: Deployment) -> tuple[Carried, list[str]]:
-    """Return the steps that a streaming job carries out: all hops here, of all present campaign files.
+    """Return the steps that a streaming job carries out, which are all hops here, of all present campaign files.
 
-    Return also a sentence for each hop that is left to the run.
+    Return also a sentence for each hop that the streaming job leaves to the run.
     """
     campaigns, faults = read_epochs(deployment.campaigns)
     left = [f"{campaign}: {fault}" for campaign, fault in faults.items()]
@@ -106,7 +109,7 @@ def stream(
     """Carry out the orders of a deployment's runs, until the process is stopped.
 
     Args:
-        every: seconds between two checks for an order.
+        every: number of seconds between two checks for a new order.
         places: number of places over which the records of a batch are spread.
 
     Raises:
@@ -128,7 +131,7 @@ def stream(
                 raise UsageError(f"{party} has {len(digests):,} kinds of jobs, must be at most {MOST_KINDS:,}")
             leases.enter_context(held(books[party].lease, _busy, owner=id, carries=digests, patience=patience))
             books[party].clear()
-        # Set here, because without it Flink takes the source for one that ends.
+        # The option --streaming is set here, because without it Flink treats the source as one that ends.
         with replace(engine, options=(*engine.options, "--streaming")).pipeline("stream") as pipeline:
             for party, steps in carried.items():
                 begun = pipeline | f"begin {party}" >> beam.Create([books[party]], reshuffle=False)

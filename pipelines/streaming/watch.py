@@ -1,4 +1,7 @@
-"""The source of a streaming job: it checks again and again for the next order. Its state is that order's number."""
+"""The source of a streaming job: it checks again and again for the next order.
+
+The source's only state is the number of the next order.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ from pipelines.files.orders import MOST_TOGETHER
 from pipelines.streaming.order_book import MOST_NUMBER, OrderBook
 
 _LISTED_EVERY = 30
-"""Checks after which a worker lists the orders, because the order that it waits for may have been removed."""
+"""The number of checks after which a worker lists all orders, because the order that it waits for may be removed."""
 _MOST_MISSED = 3
-"""Listings with a lost lease, or with another job's lease, after which the job ends: no run orders anything from it."""
+"""The job ends after this many listings without its lease, because no run orders anything from it then."""
 
 
 class _Tracker(OffsetRestrictionTracker):  # type: ignore[misc]  # apache_beam ships no types
-    """The remaining numbers of orders. The range moves to another worker as a whole, and is never split."""
+    """The remaining numbers of orders. The range of numbers moves to another worker as a whole, and is never split."""
 
     def try_split(self, fraction_of_remainder: float) -> tuple[OffsetRange, OffsetRange] | None:
         return None if fraction_of_remainder else super().try_split(0.0)
@@ -54,7 +57,8 @@ class WatchOrders(beam.DoFn):
 
     After an order, the watermark passes the last number that a batch of the order can have.
 
-    The source ends once the command that started the job is gone, because an engine may not notice that.
+    The source ends once the command that started the job is gone, because an engine may not notice that the command is
+    gone.
 
     Args:
         stream: id of this job. Orders for other jobs and damaged orders are skipped.
@@ -71,7 +75,7 @@ class WatchOrders(beam.DoFn):
     def process(
         self, book: OrderBook, tracker: _Tracker = _NUMBERS, watermark: ManualWatermarkEstimator = _WATERMARK
     ) -> Iterator[TimestampedValue]:
-        # Flink resumes long before the requested time.
+        # Flink calls this method long before the requested time, so the method itself waits.
         time.sleep(max(0.0, self._due - MACHINE.steady()))
         self._looks += 1
         number = tracker.current_restriction().start

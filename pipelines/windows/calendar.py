@@ -1,6 +1,7 @@
 """The calendar of a log: the windows of a campaign, and the grace of each window (docs/adr/0045).
 
-The length in force decides where a window ends. After a change of the length, a window begins where the last one ended.
+The length in force at a moment decides where the moment's window ends. After a change of the length, the first new
+window begins where the last old window ended.
 """
 
 from __future__ import annotations
@@ -26,27 +27,28 @@ class Calendar:
         return [self.times[0], *(one for one in self.times[1:] if one.begins is not None and one.begins <= moment)][-1]
 
     def window_at(self, moment: datetime) -> Window:
-        """Return the window of a moment."""
+        """Return the window that contains a moment."""
         times = self.at(moment)
         return window_from(times.begins, moment, times.length)
 
     def named(self, name: str) -> Window:
-        """Return the window of a name, which states its begin; raises ValueError if it is not a window's name."""
+        """Return the window with a name, which states when it begins; raises ValueError if it is no window's name."""
         start = window_start(name)
         return Window(start, self.window_at(start).end)
 
     def of(self, window: Window) -> Times:
-        """Return a window's length and grace: those in force at its last second, whichever collector ended it."""
+        """Return the length and grace in force at a window's last second, whichever collector ended the window."""
         return self.at(window.end - _SECOND)
 
     def grace_ends(self, window: Window) -> datetime:
-        """Return the end of a window's grace."""
+        """Return the time when a window's grace ends."""
         return window.end + self.of(window).grace
 
     def has(self, window: Window) -> bool:
-        """Return whether a collector that follows the settings in time can have ended this window.
+        """Return whether a collector that applies new settings in time can have ended this window.
 
-        A collector may learn new settings one window before the log. The window in which it learns them keeps its end.
+        A collector may read new settings one window before the log states them. The window in which a collector reads
+        new settings keeps its end.
         """
         last = window.end - _SECOND
         lengths = {one.length for one in (self.at(window.start - _SECOND), self.at(last), self.times[-1])}
@@ -57,7 +59,7 @@ class Calendar:
         """Return until when late reports may be compared with the reports of a window that ended at `end`.
 
         A report may come late by a grace, and its copy may be in a window that ended a grace earlier. The report may
-        also belong to the last window with an earlier, longer grace.
+        also belong to the last window before a change, which had an earlier, longer grace.
         """
         last = [min(end, one.begins or end) for one in self.times[1:]]
         return max(ends + 2 * one.grace + one.length for one, ends in zip(self.times, [*last, end], strict=True))

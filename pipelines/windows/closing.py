@@ -1,10 +1,11 @@
-"""The one rule for windows: when a window closes, and which segments it takes, leaves waiting or drops as too late.
+"""The one rule for windows: when a window closes, and which segments it takes, lets wait or drops as too late.
 
-The functions here are pure: their input is the log, the store and a moment. Windows close in the order of their ends,
-each once. A segment is in time if the store had its manifest before its window's grace ended. Every segment in time is
-offered to at least one window that closes later. A segment that no batch took is dropped when a window closes at or
-after the end of the segment's grace. A collector with older settings may end a window that is not in the calendar: its
-segments go to the first window of the calendar with the same or a later end.
+The functions of this module are pure: their only input is the log, the store and a moment. Windows close in the order
+of their ends, and each window closes once. A segment is in time if the store received the segment's manifest before the
+grace of the segment's window ended. Every segment in time is offered to at least one window that closes later. A
+segment that no batch took is dropped when a window closes at or after the end of the segment's grace. A collector with
+older settings may end a window that is not in the calendar: then the window's segments go to the first window of the
+calendar with the same or a later end.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Listed:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The paths of the manifest and of its segments: each path is taken once."""
+        """The paths of the manifest and of its segments; windows take each path once."""
         return self.path, *(segment.path for segment in self.segments)
 
 
@@ -69,7 +70,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Closing:
-    """The effects of closing a window.
+    """The result of closing a window.
 
     Attributes:
         manifests: the manifests that the window takes.
@@ -90,7 +91,7 @@ def next_window(
 
     Args:
         closed: every window that ended by this time is closed; None if no window is closed.
-        waiting: segments that a closed window took, but no batch.
+        waiting: segments that a closed window took, but no batch took.
         listed: the manifests that no closed window has taken.
         now: a moment that has certainly passed.
     """
@@ -114,14 +115,14 @@ def closing_of(  # noqa: PLR0913  # all that decides what closing does
     now: datetime,
     restored: datetime | None = None,
 ) -> Closing:
-    """Return the effects of closing the window that `next_window` returned for the same log and store.
+    """Return the result of closing the window that `next_window` returned for the same log and store.
 
     Args:
-        faults: by path, how a segment differs from its manifest; such a segment waits, or is dropped.
-        now: as for `next_window`. Later time stamps of the store count as `now`, because a drop by one wrong clock
-            would be final.
-        restored: when a new log was begun. Segments that the store had by then are given up, because the old log may
-            have counted them.
+        faults: how segments differ from their manifests, by path; such a segment waits, or is dropped.
+        now: as for `next_window`. The store's time stamps that are later than `now` count as `now`, because a wrong
+            clock would otherwise cause drops that are final.
+        restored: when a new log was begun. Segments that the store had by that time are given up, because the old log
+            may have counted them.
     """
     manifests = tuple(one for one in listed if _first_open(one.window.end, closed, rule) <= window)
     late = {
@@ -150,9 +151,10 @@ def closing_of(  # noqa: PLR0913  # all that decides what closing does
 
 
 def _first_open(end: datetime, closed: datetime | None, rule: Rule) -> Window:
-    """Return the first window that is not closed and ends at a moment or later.
+    """Return the first window that is not closed and that ends at the time `end` or later.
 
-    If the last closed window ended inside it, it begins there, so that no two windows have the same name.
+    If the last closed window ended inside this window, this window begins at that end, so that no two windows have the
+    same name.
     """
     window = rule.calendar.window_at((end if closed is None else max(end, closed + _SECOND)) - _SECOND)
     return window if closed is None else Window(max(window.start, closed), window.end)
@@ -161,10 +163,10 @@ def _first_open(end: datetime, closed: datetime | None, rule: Rule) -> Window:
 def _batches(
     segments: Iterable[Segment], files: Mapping[File, Campaign]
 ) -> dict[File, dict[Stream, tuple[Segment, ...]]]:
-    """Return the batches that reach their minimum.
+    """Return the batches that reach the minimum batch of their campaign file.
 
-    A batch takes the oldest segments of a stream first, and of one window the largest first. It lists at most
-    MOST_SEGMENTS, so the segments left over hold few reports.
+    A batch takes the oldest segments of a stream first, and among segments of one window the largest first. A batch
+    takes at most MOST_SEGMENTS segments, so the segments that it leaves hold few reports.
     """
     ready: dict[tuple[File, Stream], list[Segment]] = defaultdict(list)
     for segment in segments:

@@ -41,9 +41,9 @@ class Intake:
 def _new_manifests(
     deployment: Deployment, files: Sequence[StoredFile], known: Container[str]
 ) -> Iterator[tuple[str, float, Manifest | Exception]]:
-    """Yield each manifest that is not known, or the error on reading it.
+    """Yield each manifest that no closed window has taken, or the error on reading it.
 
-    Each comes with its path in the folder of segments, and the time when the store received it.
+    Each manifest comes with its path in the folder of segments, and the time when the store received it.
     """
     root = deployment.folder("segments")
     for relative, _, written in manifests_in(files):
@@ -87,11 +87,11 @@ def closed_next(
     now: datetime,
     before: datetime | None = None,
 ) -> tuple[Closed, list[str]] | None:
-    """Return the entry that closes the next window, and a sentence for each segment that it newly puts aside.
+    """Return the entry that closes the next window, and a sentence for each segment that the entry newly sets aside.
 
     Return None if no window is due, or if the window does not end before the time `before`.
 
-    Every segment that a batch would take is compared with its manifest: a segment that differs waits, or is dropped.
+    Every segment that a batch would take is compared with its manifest; a segment that differs waits, or is dropped.
     """
     window = next_window(fold.closed, fold.waiting.values(), listed, rule, now)
     if window is None or (before is not None and window.end >= before):
@@ -100,7 +100,7 @@ def closed_next(
     faults: dict[str, str] = {}
     for path, reason in fold.aside.items():
         fault: str | None = reason
-        # A segment that cannot be read now stays aside, and does not stop the window.
+        # A segment that cannot be read now is still set aside, and does not keep the window open.
         with suppress(UsageError):
             fault = fault_in(deployment, fold.waiting[path])
         if fault is not None:
@@ -139,7 +139,7 @@ def said_aside(aside: dict[str, str]) -> list[str]:
 
 
 def fault_in(deployment: Deployment, segment: Segment) -> str | None:
-    """Return how the file of a segment differs from its manifest, or None if it does not."""
+    """Return how the file of a segment differs from its manifest, or None if the file does not differ."""
     path = deployment.folder("segments", *segment.path.split("/"))
     try:
         if (fault := fault_of(path, segment.bytes, segment.digest)) is not None:
@@ -151,7 +151,7 @@ def fault_in(deployment: Deployment, segment: Segment) -> str | None:
         if storage.exists(path):
             raise
         return "is missing"
-    # A shuffle refuses a segment that differs from its manifest, and with it the whole batch.
+    # A shuffle refuses a segment that differs from its manifest, and refuses the whole batch because of it.
     if (header.kind, header.records, header.file_bytes) != (ENVELOPES[segment.stream], segment.records, segment.bytes):
         return "is another segment than its manifest says"
     return None

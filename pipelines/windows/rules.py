@@ -1,4 +1,4 @@
-"""The windows of a campaign, as its log states them; the log follows the deployment file (docs/adr/0045)."""
+"""The windows of a campaign, as its log states them, and how the log follows the deployment file (docs/adr/0045)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pipelines.windows.calendar import Calendar
 from pipelines.windows.closing import Listed, Rule
 
 START_AGAIN = "give the collector the deployment file that is used here, and restart it"
-"""The cure for a collector that ends windows which the log does not have."""
+"""The cure, for messages, if a collector ends windows that the log does not have."""
 
 
 def calendar_of(deployment: Deployment, fold: Fold) -> Calendar:
-    """Return the calendar of the log, or that of the deployment file if the log states no windows."""
+    """Return the calendar of the log, or the deployment file's calendar if the log states no windows."""
     return Calendar(fold.times or (Times(None, deployment.windows.length, deployment.windows.grace),))
 
 
@@ -32,12 +32,12 @@ def rule_of(deployment: Deployment, epochs: Epochs, fold: Fold) -> Rule:
 
 
 def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | None:
-    """Return the entry that sets windows as the deployment file states, or None if the log sets them so already.
+    """Return the entry that sets length and grace as the deployment file does, or None if the log states them already.
 
-    The new settings begin where the running window ends. Until then they can be taken back once.
+    The new settings begin when the present window ends. Until that time, the new settings can be taken back once.
 
     Raises:
-        HushcountError: another change was announced, and has not begun.
+        HushcountError: another change of the settings was announced, and has not begun yet.
     """
     windows = deployment.windows
     new = Times(None, windows.length, windows.grace)
@@ -57,7 +57,7 @@ def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | Non
 
 
 def announced(fold: Fold, now: datetime) -> str:
-    """Return a sentence on new settings that begin after a moment; empty if there are none."""
+    """Return a sentence on new settings that begin after a moment; empty if there are no new settings."""
     newest = fold.times[-1] if fold.times else None
     if newest is None or newest.begins is None or newest.begins <= now:
         return ""
@@ -65,7 +65,7 @@ def announced(fold: Fold, now: datetime) -> str:
 
 
 def strangers(calendar: Calendar, listed: Iterable[Listed]) -> Iterator[str]:
-    """Yield a sentence for each manifest of a window that a collector with other settings ended."""
+    """Yield a sentence for each manifest whose window a collector with other settings ended."""
     for one in listed:
         if not calendar.has(one.window):
             own = calendar.window_at(one.window.end - timedelta(seconds=1))

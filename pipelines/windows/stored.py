@@ -1,4 +1,4 @@
-"""List the files that collectors stored in the folder of segments: for all campaigns, or only of open windows."""
+"""List the files that collectors stored in the folder of segments, for all campaigns or only of open windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipelines.handover.paths import SegmentPath
 from pipelines.log.fold import Fold
 
 _MARGIN = timedelta(days=1)
-"""A listing begins this much earlier, because the clocks of collectors and of the store may differ."""
+"""A listing begins this much before the oldest open window: clocks of collectors and of the store may differ."""
 _IN_WINDOW = 4
 """The number of names in the path of a manifest: CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/NAME."""
 
@@ -24,7 +24,7 @@ class StoredFile(NamedTuple):
     """A file in the folder of segments.
 
     Attributes:
-        path: relative to that folder.
+        path: the file's path, relative to the folder of segments.
         written: when the store received the file, in seconds since 1970, by the store's clock.
     """
 
@@ -38,11 +38,13 @@ Stored = Mapping[str, Sequence[StoredFile]]
 
 
 def stored_files(deployment: Deployment, recent: Mapping[str, Fold] | None = None, campaign: str = "") -> Stored:
-    """Return the files in the folder of segments, also of unknown campaigns. Read the logs before calling this.
+    """Return the files in the folder of segments, also those of unknown campaigns.
+
+    Call this function after reading the logs.
 
     Args:
         campaign: the campaign to list; empty: all.
-        recent: the folds of some campaigns: their windows that no manifest can join in time are left out.
+        recent: the folds of some campaigns; windows of these campaigns that no manifest can join in time are left out.
     """
     root, found = deployment.folder("segments"), defaultdict[str, list[StoredFile]](list)
     first = {campaign: oldest_open(fold, deployment.windows) for campaign, fold in (recent or {}).items()}
@@ -56,8 +58,8 @@ def stored_files(deployment: Deployment, recent: Mapping[str, Fold] | None = Non
 def oldest_open(fold: Fold, windows: WindowsPart) -> str:
     """Return the name of the oldest window that can still take a manifest in time; empty if every window can.
 
-    No older segment waits or is in a batch that is not shuffled. A new manifest for an older window is too late: it is
-    enough that the next listing of all windows finds it.
+    No segment of an older window waits, or is in a batch that is not shuffled. A new manifest for an older window is
+    too late, so it is enough that the next listing of all windows finds it.
     """
     if fold.closed is None:
         return ""
@@ -68,7 +70,7 @@ def oldest_open(fold: Fold, windows: WindowsPart) -> str:
     needed += [one.oldest for name, one in fold.batches.items() if fold.is_undone(name)]
     oldest = min([fold.closed - longest - grace, *needed]) - _MARGIN
     name = Window(oldest, oldest + windows.length).name
-    # For a young campaign nothing is left out.
+    # If a campaign has no older window, the whole campaign is listed.
     return name if any(known < name for known in fold.windows) else ""
 
 

@@ -1,4 +1,4 @@
-"""Reports that wait in the store, and when they are dropped: run, status and doctor warn before it happens."""
+"""Reports that wait in the store, and when they are dropped; run, status and doctor warn before reports are dropped."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Waiting:
         reports: the number of these reports, from all closed windows.
         window: the oldest of these windows.
         oldest: the number of reports from the oldest window.
-        dropped: the time after which the reports of the oldest window are counted as too_late, in ISO 8601.
-        verdict: warning; or bad, if only the current window can still take the reports, or no window can.
-        says: a sentence with all of this, and the cure.
+        dropped: the time after which the reports of the oldest window are dropped as too_late, in ISO 8601.
+        verdict: warning; or bad, if only the present window, or no window, can still take the reports.
+        says: a sentence that states all these fields, and the cure.
     """
 
     epoch: int
@@ -49,7 +49,7 @@ def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
     campaign = fold.campaign
     numbers: dict[tuple[File, Stream], list[Segment]] = defaultdict(list)
     for path, segment in fold.waiting.items():
-        # A segment that is put aside waits for its file, not for a window.
+        # A segment that is set aside waits until its file is restored, and not for a window.
         if path not in fold.aside:
             numbers[segment.file, segment.stream].append(segment)
     found = []
@@ -73,7 +73,7 @@ def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
                     f"that a batch of {MOST_SEGMENTS:,} segments left"
                 )
             why = f"unless {unless}; the minimum batch is {floor:,}, and a longer windows.grace gives more time"
-        # The last window that can take them is the first one that ends at or after the end of their grace.
+        # The last window that can take these segments is the first window that ends at or after the end of their grace.
         last = rule.calendar.window_at(ends - timedelta(seconds=1))
         verdict: Verdict = "warning" if taken and now < last.start else "bad"
         says = (
@@ -85,7 +85,7 @@ def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
 
 
 def unclaimed(deployment: Deployment, stored: Stored, campaigns: Container[str]) -> dict[str, str]:
-    """Return a sentence for each campaign with waiting segments and no campaign file, by id: no run takes them."""
+    """Return a sentence, by campaign id, for each campaign with waiting segments but no file: no run takes them."""
     found = {campaign: len(segments_in(files)) for campaign, files in stored.items() if campaign not in campaigns}
     return {
         campaign: f"{campaign}: {number:,} segments wait in {deployment.folder('segments', campaign)}, and no run "
