@@ -2,7 +2,7 @@
 
 Each epoch of an oblivious campaign uses the next of the evaluator's keys, and no key is used for two epochs. If one key
 served two campaign files, evaluations for the clients of one file would test guesses against stored hashes of the other
-file, even if both belong to one campaign.
+file, even if both files belong to one campaign.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class KeyListing(Part):
         return [key for key in self.of(role) if key.retired_at is None]
 
     def find(self, id: str) -> ListedKey | None:
-        """Return the key with an id, or None."""
+        """Return the key with this id, or None if there is no such key."""
         return next((key for key in self.keys if key.id == id), None)
 
     def active(self, role: Role, at: datetime) -> ListedKey | None:

@@ -72,7 +72,7 @@ LIBSODIUM = OpeningEngine("libsodium", libsodium.open_rows)
 
 
 def engine_for(boxes: int) -> OpeningEngine:
-    """Return the engine for a number of boxes, and log the reason for the choice once; raises as `lanes_for`."""
+    """Return the engine for a number of boxes, and log the choice's reason once; raises what `lanes_for` raises."""
     lanes = lanes_for(boxes)
     if isinstance(lanes, str):
         _log(f"sealed reports are opened by libsodium: {lanes}")
@@ -82,7 +82,7 @@ def engine_for(boxes: int) -> OpeningEngine:
 
 
 def sealing_for(boxes: int) -> SealRows:
-    """Return the function to seal a number of boxes, and log the reason for the choice once; raises as `lanes_for`.
+    """Return the function to seal a number of boxes, and log the choice's reason once; raises what `lanes_for` raises.
 
     Call the function with whole arrays, because the lanes seal 32 boxes in one turn, and a turn for one box takes as
     long.
@@ -110,7 +110,7 @@ def lanes_for(boxes: int) -> Lanes | str:
 
 
 def lanes_are_off() -> bool:
-    """Return whether the environment asks for libsodium; raises as `lanes_for`."""
+    """Return whether the environment asks for libsodium; raises what `lanes_for` raises."""
     require_opening_engine()
     return os.environ.get(VARIABLE) == LIBSODIUM.name
 

@@ -107,7 +107,7 @@ def read_text(source: str, role: Role) -> list[tuple[str | None, bytes]]:
 
 
 def wrap(service: str, secret: bytes, role: str, id: str) -> bytes:
-    """Return a secret after a key service has wrapped it, bound to role and id of its key."""
+    """Wrap a secret with a key of a key service, bind it to role and id of the secret's key, and return it."""
     crypt, name = _key_of(service)
     context = _context(role, id)
     wrapped = crypt[0](name, secret, context)

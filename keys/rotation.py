@@ -113,7 +113,7 @@ def retire(directory: Path, id: str, *, early: bool = False, now: datetime | Non
 
 
 def require_retirable(directory: Path, listing: KeyListing, id: str, now: datetime, early: bool) -> ListedKey:
-    """Return the key with this id; raises as `retire` if this key may not be retired."""
+    """Return the key with this id; if this key may not be retired, raise what `retire` raises."""
     key = listing.find(id)
     if key is None:
         raise UsageError(f"{directory} lists no key {id}: it lists {', '.join(one.id for one in listing.keys)}")

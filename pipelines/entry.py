@@ -1,4 +1,4 @@
-"""The entry point of the `hushcount` command: it silences imports, prints on any terminal, and stops in one way."""
+"""The entry point of the `hushcount` command: quiet imports, output that any terminal can show, and a clean stop."""
 
 from __future__ import annotations
 

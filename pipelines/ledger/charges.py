@@ -66,7 +66,7 @@ class Charge:
         outline: digest of the sizes of the input's files; computed without reading the files.
         state: "reserved" by a run that has released nothing yet, or "committed".
         epsilon: nats, for one client with at most as many reports as the cap, or for one report; replace-one.
-        delta: the delta for the same client or report as epsilon.
+        delta: delta, for the same client or the same report as epsilon.
         local: the local epsilon, if clients repeat their answers; else None.
         epoch_epsilon: the epsilon of all releases of the epoch together, if clients repeat their answers; else None.
         per: whether the guarantee is for one client or for one report.

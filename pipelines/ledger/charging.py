@@ -76,7 +76,7 @@ class Charging:
             time = self.clock.advance(connection)
             limit = read_limit(connection, self.charge.campaign)
             charges = {charge.key: charge for charge in read_charges(connection, self.charge.campaign)}
-            # The reservation may be gone, and with it the budget that it kept free: then the limit is checked again.
+            # The reservation may be gone, and with it the budget that it kept free, so the limit is checked again.
             afresh = replace(self.charge, state="reserved", committed_at=None)
             mine = charges.pop(self.charge.key, afresh)
             new = mine.state == "reserved"
@@ -156,7 +156,7 @@ def charging(
         charge = _reserve(path, replace(wanted, run=run), manifest, most, clock)
         kept = draws.digest_of_draw(path, charge.key) if drawn and charge.state == "committed" else None
         if kept is not None:
-            # If the draw is missing, the job draws it again, and `commit` compares it.
+            # If the draw is missing, the job draws again, and `commit` compares the new draw with the charged one.
             require_same_draw(path, charge, kept)
         try:
             # A draw is identified by its content, and a job that draws does not know the content yet.

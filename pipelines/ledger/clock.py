@@ -4,8 +4,8 @@ While the clock is far ahead, no run takes an action that cannot be undone. An o
 decides: the present is the earlier one of this machine's and the store's time. On a disk, the deployment's time stamps
 tell the time: time stamps of log entries and manifests, and the ledger's time. Each time stamp proves that its moment
 has passed, if the clock that wrote the stamp was right. No single time stamp is believed: a stamp counts only if, from
-the newest log entry on, each stamp follows the one before within the bound. Stamps after a longer gap come from a clock
-that jumped, or nothing happened for that long; only the operator can know which of the two is true.
+the newest log entry on, each stamp is at most the bound later than the stamp before it. Stamps after a longer gap come
+from a clock that jumped, or nothing happened for that long; only the operator can know which of the two is true.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Reading:
         return min(self.now, reach) if reach is not None and (self.is_far or self.store is not None) else self.now
 
     def says(self) -> str:
-        """Return a sentence with the clock's time, how far it is ahead of all else or behind, and the other times."""
+        """Return a sentence with the clock's time, how far it is ahead of or behind all else, and the other times."""
         reach, said = self.reach, "ahead of" if self.ahead >= timedelta() else "behind"
         off = f"the clock says {shown(self.now)}, {span(self.ahead)} {said}"
         if reach is None:
@@ -104,9 +104,10 @@ class Reading:
 def usual_bound(length: timedelta, grace: timedelta, patience: timedelta) -> timedelta:
     """Return how far a right clock may be ahead of all time stamps that a working deployment writes.
 
-    The newest manifest is of the window before the present one, or, during `patience`, of the window before that one;
-    it may come `grace` late. The bound is at least two days, because a nightly schedule may miss a night. On a disk, an
-    action that cannot be undone may be too early by the bound, but not by more.
+    A working deployment's newest manifest is of the window before the present window or, during `patience`, of the
+    window before that; a manifest may also come `grace` late. The bound is at least two days, because a nightly
+    schedule may miss a night. On a disk, an action that cannot be undone may be too early by the bound, but not by
+    more.
     """
     return max(_LEAST_BOUND, 2 * length + patience + grace)
 

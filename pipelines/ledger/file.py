@@ -200,7 +200,7 @@ def put_newest(connection: sqlite3.Connection, now: datetime) -> None:
 
 
 def put(connection: sqlite3.Connection, record: Limit | Charge) -> None:
-    """Write a record; it replaces the record with the same key."""
+    """Write a record, which replaces the record with the same key."""
     table = "limits" if isinstance(record, Limit) else "charges"
     values = asdict(record) if isinstance(record, Limit) else record.row() | {"curve": record.curve}
     # The columns hold floats, and the digest must be of the values that a reader gets, so integers become floats first.
@@ -228,7 +228,7 @@ class Followed:
 
 
 def id_of(path: Path, *, create: bool = False) -> str:
-    """Return the random id of a ledger, which was drawn when the ledger was made; raises as `opened`."""
+    """Return the random id of a ledger, which was drawn when the ledger was made; raises what `opened` raises."""
     with opened(path, create=create) as connection:
         row = connection.execute("SELECT id FROM identity").fetchone()
     if row is None:
@@ -237,7 +237,7 @@ def id_of(path: Path, *, create: bool = False) -> str:
 
 
 def followed(path: Path, party: str) -> dict[str, Followed]:
-    """Return the newest entry that a ledger notes of each of a party's logs, by campaign; raises as `opened`."""
+    """Return the newest entry that a ledger notes of each log of a party, by campaign; raises what `opened` raises."""
     if not path.exists():
         return {}
     with opened(path) as connection:
@@ -246,7 +246,7 @@ def followed(path: Path, party: str) -> dict[str, Followed]:
 
 
 def follow(path: Path, campaign: str, entries: Mapping[str, Followed]) -> None:
-    """Note the newest log entry of each party, unless a newer entry is noted already; raises as `opened`."""
+    """Note the newest log entry of each party, unless a newer entry is noted already; raises what `opened` raises."""
     with opened(path) as connection, writing(connection):
         connection.executemany(
             "INSERT INTO followed (campaign, party, generation, number, entry) VALUES (?, ?, ?, ?, ?) "

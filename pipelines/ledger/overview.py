@@ -72,7 +72,7 @@ def set_limit(
 ) -> Account:
     """Set the limit of a campaign's releases, and return its account.
 
-    A limit that is set again keeps the beginning of its periods, so setting it again renews no budget.
+    If a limit is set again, the beginning of its periods does not change, so setting it again renews no budget.
 
     Args:
         path: the ledger, made if it is missing.
@@ -84,7 +84,7 @@ def set_limit(
             numbers of reports of any release depend on a result, so that charges compose jointly.
 
     Raises:
-        UsageError: an argument is out of its range.
+        UsageError: an argument is outside its allowed range.
         LedgerError: the ledger cannot be used.
     """
     try:

@@ -68,7 +68,7 @@ class TakenManifest(Part):
 
 
 class Adopted(Part):
-    """An output that the old log lacks, although its summary is in the store: others may have read it.
+    """An output that the old log lacks, although its summary is in the store, so that others may have read it.
 
     Attributes:
         digest: of the summary.
@@ -100,7 +100,7 @@ class Restored(Part):
     """A log was lost, or restored from an older copy; this log replaces it, and states which facts are unknown.
 
     A segment is given up, so that it is never counted again, if the lost entries may have counted it. The segments
-    given up are those that the old log has in no finished batch, those of the manifests here, and those of any older
+    given up are: segments that the old log has in no finished batch, segments of `manifests`, and segments of any older
     manifest that is seen later. An output that others have read is not made again.
 
     Attributes:

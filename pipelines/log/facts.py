@@ -91,7 +91,7 @@ class Batched:
 
 @dataclass(frozen=True)
 class Times:
-    """The length and grace of windows from a moment on.
+    """The length and grace of windows from the moment `begins` on.
 
     Attributes:
         begins: when the first of these windows begins; None if there were no windows before.

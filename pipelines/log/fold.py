@@ -137,7 +137,7 @@ class Fold:
 
 
 def merged(campaign: str, folds: Sequence[Fold]) -> Fold:
-    """Return one fold for the logs of several parties; no two of these logs decide about the same thing."""
+    """Return one fold for the logs of several parties; no two of these logs hold decisions about the same thing."""
     done: dict[str, dict[HopName, Hopped]] = defaultdict(dict)
     for fold in folds:
         for batch, hops in fold.done.items():

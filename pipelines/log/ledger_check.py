@@ -122,8 +122,8 @@ def _naming(deployment: Deployment, id: str, was_lost: bool, fold: Fold) -> Char
 
 def require_charged(deployment: Deployment, fold: Fold, summary: Mapping[str, Any]) -> None:
     """Raise HushcountError unless the charge that a summary states is in the ledger that the log names."""
-    # The ledger is also checked if this deployment has none, because another deployment may have put its ledger into
-    # the log.
+    # The ledger is checked even if this deployment has no ledger, because another deployment may have put its ledger
+    # into the log.
     require_named(deployment, fold)
     note = noted(summary)
     if deployment.ledger is None or note is None or (key := key_in(note)) is None:

@@ -51,7 +51,7 @@ class Log:
         return self._folding.head
 
     def known(self) -> Fold:
-        """Return the fold, and read the store only if this process has not read the log yet; raises as `read`."""
+        """Return the fold; read the store only if this process has not read the log yet; raises what `read` raises."""
         return self.fold if self._is_known else self.read()
 
     def read(self) -> Fold:
@@ -93,7 +93,7 @@ class Log:
         Raises:
             HushcountError: the log is empty, and its store would let several writers put the same entry.
             FormatError: the log does not allow the decision, or `read` raises it.
-            UsageError, StorageError, OSError: as `read`.
+            UsageError, StorageError, OSError: `read` raises it.
         """
         self.read()
         opening = Opened(party=self.party, campaign=self.campaign)
@@ -110,7 +110,7 @@ class Log:
     def replace(self, opened: Opened, at: datetime) -> Entry | None:
         """Put the first entry of the next generation, which replaces this log; None if another run did so first.
 
-        It raises as `read`.
+        It raises what `read` raises.
 
         Args:
             opened: the decision of the new entry, which states where this log ended.
@@ -138,7 +138,7 @@ class Log:
     def stands(self) -> bool:
         """Return whether the newest entry that was read is still in the store, and no other log has replaced this log.
 
-        Check this before deleting any file that cannot be made again, because the log may have been restored since.
+        Call this before deleting any file that cannot be made again, because the log may have been restored since.
         """
         head = self.head
         if head.number:
@@ -148,7 +148,7 @@ class Log:
         return not storage.exists(self._path(1, head.generation + 1))
 
     def entry(self, head: Head) -> Entry:
-        """Return an entry that was read before; raises as `read`."""
+        """Return an entry that was read before; raises what `read` raises."""
         path = self._path(head.number, head.generation)
         return read_entry(storage.read_bytes(path, ENTRY_BYTES), path, self._beside)
 
@@ -270,13 +270,13 @@ class Logs:
         return self._logs[party, campaign]
 
     def read(self, campaign: str) -> Fold:
-        """Read the logs of the parties here on a campaign, and return their fold; raises as `Log.read`."""
+        """Read the logs of the parties here on a campaign, and return their fold; raises what `Log.read` raises."""
         return merged(campaign, [self.of(party, campaign).read() for party in self._deployment.file.parties])
 
     def known(self, campaign: str) -> Fold:
         """Return the fold of the logs here as this process last read them; `read` them if it has not read them yet.
 
-        For a decision the logs must be read again, which `Log.decide` does.
+        A decision must be made on logs that were just read, so `Log.decide` reads them again.
         """
         return merged(campaign, [self.of(party, campaign).known() for party in self._deployment.file.parties])
 

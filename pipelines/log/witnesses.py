@@ -84,7 +84,7 @@ def missing_of(deployment: Deployment, log: Log, beside: Beside) -> Missing:
         spoken.append((f"ledger {deployment.ledger}", Head(row.generation, row.number, row.entry)))
     receipts = _receipts(deployment, log, there)
     if found := _lacking(log, there, receipts, spoken):
-        # Another run may have put the missing entries since the log was read here, so read it again.
+        # Another run may have put the missing entries since the log was read here, so the log is read again.
         log.read()
         found = _lacking(log, there, receipts, spoken)
     return found

@@ -13,7 +13,7 @@ _HOST = "127.0.0.1"
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves one page at / of a port; only one request at a time makes the page."""
+    """Serves one page at / of a port; requests that come together wait for each other."""
 
     daemon_threads = True
 

@@ -176,8 +176,8 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
                 # are kept.
                 storage.remove_directory(one.directory)
             if hop == "shuffle" and outcome.failure is not None:
-                # Later attempts dropped their copies of reports that the failed batch holds, so they must be shuffled
-                # again.
+                # Later attempts dropped their copies of reports that the failed batch holds, so the later batches must
+                # be shuffled again.
                 alone = names
                 break
     for one in attempts[tried:]:
@@ -186,7 +186,7 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
 
 
 def _charge_lacking(work: Work, epochs: Epochs, hop: HopName) -> None:
-    """Enter missing charges into the ledger before each release, because it may have been restored meanwhile."""
+    """Enter missing charges into the ledger before each release: the ledger may have been restored meanwhile."""
     if hop in CHARGING and work.deployment.ledger is not None:
         log = work.of(hop, epochs.campaign)
         name_ledger(work.deployment, log, work.now)
@@ -225,8 +225,8 @@ def _is_output(work: Work, one: Attempt, made: Outcome, before: Mapping[int, Att
         return _finished(finished, fold) if hop != "shuffle" or _is_compared(one.task, compared, fold) else None
 
     if log.decide(wanted, work.now) is None:
-        # Another run finished this batch first, or finished a batch that this one must be compared with; then this
-        # batch is tried again.
+        # Another run finished this batch first, or finished a batch that must be compared with this batch, which is
+        # then tried again.
         return False
     if hop in CHARGING:
         follow_logs(work.deployment, work.logs, batch.campaign)

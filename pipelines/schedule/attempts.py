@@ -84,7 +84,7 @@ def _checked(one: Attempt, outcome: Outcome) -> Outcome:
         if isinstance(summary, Withheld):
             summary = _withheld(one.to, summary)
         if isinstance(summary, HopSummary) and (source := CHAIN[one.hop].input) is not None:
-            # The input may have been exchanged since it was checked, so it is checked again.
+            # The input may have been exchanged since it was first checked, so the input is checked again.
             task = one.task
             require_stated(task.stated, source, task.batch, summary.made_from, task.output(source))
     except Exception as error:

@@ -15,7 +15,7 @@ class Done:
         waiting: a sentence for each stream whose reports wait although their window has closed, and for each campaign
             without a file. Each sentence says how to prevent the loss of the reports.
         hops: jobs, as CAMPAIGN/BATCH HOP.
-        seconds: how long each of these jobs took, by the same name.
+        seconds: how long each job in `hops` took, by the job's name there.
         published: epochs, as CAMPAIGN/EPOCH.
         review: newly discovered values that wait for the operator's review, as CAMPAIGN: NUMBER.
         deleted: what retention deleted, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.

@@ -1,7 +1,7 @@
 """Outputs of parties elsewhere: an output counts once a statement of its party names it, and the statement is believed.
 
-An output's folder alone proves nothing, because it may be older than a restore of its party's log, so that the party no
-longer knows the output.
+An output's folder alone proves nothing, because the folder may be older than a restore of its party's log, so that the
+party no longer knows the output.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def is_there(deployment: Deployment, stated: Stated, hop: HopName, batch: Batch)
 
 
 def require_stated(stated: Stated, hop: HopName, batch: Batch, digest: str | None, path: str) -> None:
-    """Raise UsageError if a statement on this hop of the batch names another digest of the summary than this one."""
+    """Raise UsageError if a statement on this hop of the batch names another digest of the summary than `digest`."""
     said = stated.get((batch.name, hop))
     if said is not None and digest != said.summary:
         raise UsageError(

@@ -213,7 +213,7 @@ def _close_some(work: Work, epochs: Epochs) -> bool:
     fold = work.logs.known(epochs.campaign)
     rule, closed = rule_of(work.deployment, epochs, fold), 0
     if next_window(fold.closed, fold.waiting.values(), _left(work, fold), rule, work.now) is None:
-        # Another run's decision can make a window due later; then the next run closes it.
+        # Another run's decision can make a window due later; the next run closes this window.
         return False
     before: datetime | None = None
     while closed < MOST_TOGETHER and (made := _close(work, epochs, before)) is not None:

@@ -111,7 +111,7 @@ class OrderBook:
             if storage.put_absent(self._path(number), data):
                 if self._newest(number) < number:
                     return number, order
-                # This writer was slow: its number was used and removed meanwhile, so it tries another number.
+                # This process was slow: its number was used and removed meanwhile, so it tries another number.
                 self.close(number)
 
     def close(self, number: int) -> None:

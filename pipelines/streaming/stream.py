@@ -1,6 +1,6 @@
 """The streaming job: a source of orders for each party here, and the steps of each hop of each campaign file.
 
-These steps are fixed before any batch exists.
+The steps of a streaming job are fixed before any batch exists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The source of a streaming job: it checks again and again for the next order.
+"""The source of a streaming job, which checks again and again for the next order.
 
 The source's only state is the number of the next order.
 """
