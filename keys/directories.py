@@ -149,7 +149,8 @@ def active_key(source: Path | str, role: SigningRole, at: datetime | None = None
         if len(found) != 1:
             raise UsageError(f"{records.name_of(str(source))} holds {len(found)} keys of the {role}, must hold one")
         return _reference(source, role, SigningKey(found[0][1]).id)
-    # `--role handing-on` makes the signing keys of the three parties together, for an operator who runs them all.
+    # The option `--role handing-on` makes the signing keys of shuffler, auxiliary server and analyzer together, for an
+    # operator who runs all three.
     new = f"hushcount keys new --role {role if role in ('operator', 'publisher') else 'handing-on'} --out"
     if not (Path(source) / PUBLIC_FILE).exists():
         raise UsageError(f"{source} is not a key directory: {new} {source} makes one")

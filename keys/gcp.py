@@ -153,7 +153,7 @@ def _intact(service: _Service, answer: Any, field: str) -> bytes:
 
 
 def _status_in(answer: Any) -> object:
-    """Return the word for an error in an answer, such as PERMISSION_DENIED, or None."""
+    """Return the name of an error in a service's answer, such as PERMISSION_DENIED, or None."""
     try:
         return answer.json()["error"]["status"]
     except (AttributeError, KeyError, TypeError, ValueError):

@@ -1,6 +1,6 @@
 """Open sealed boxes in arrays with libsodium's own function, which reads and writes rows in place and frees the GIL.
 
-PyNaCl's bindings check and copy every box in Python, which takes 2.8 of the 34 microseconds for opening one box
+PyNaCl's own functions check and copy every box in Python, which takes 2.8 of the 34 microseconds for opening one box
 (docs/adr/0012).
 """
 

@@ -133,7 +133,7 @@ class KeyListing(Part):
         return None if later is None else later.not_before + timedelta(seconds=later.overlap_seconds)
 
     def text(self) -> str:
-        """Return the content of public.json."""
+        """Return the listing as the content of public.json."""
         return self.model_dump_json(indent=2, exclude_none=True) + "\n"
 
 
@@ -174,7 +174,7 @@ def new_key(role: Role, begins: datetime, days: int, overlap_seconds: int, wrap:
 def new_keys(
     role: Role, number: int, begins: datetime, days: int, overlap_seconds: int, wrap: str | None
 ) -> list[tuple[ListedKey, str]]:
-    """Make `number` key pairs as `new_key` does; only the evaluator's role may get more than one."""
+    """Make `number` key pairs as `new_key` does; only the evaluator may get more than one key pair."""
     if number != 1 and role not in EVALUATING_ROLES:
         raise UsageError(f"number is {number}, must be 1 for the role {role}: only an evaluator has several keys")
     return [new_key(role, begins, days, overlap_seconds, wrap) for _ in range(number)]

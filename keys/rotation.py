@@ -29,14 +29,14 @@ def rotate(  # noqa: PLR0913  # each is an option of `keys rotate`
 
     Args:
         directory: an existing key directory.
-        roles: by default all roles in the directory.
+        roles: the roles that get a new key; by default all roles in the directory.
         overlap: how long after `begins` the earlier key still opens reports, at least a second.
         begins: by default now. The earlier keys must be valid until the overlap ends.
         days: how many days each new key is valid from `begins` on.
         wrap: the key with which a key service wraps the new secrets; by default the key that wraps the role's newest
             secret, if any.
         number: how many keys to make; more than 1 only for an evaluator, which needs one key for each epoch.
-        now: by default the present.
+        now: the time of the rotation, by default the present time.
 
     Raises:
         UsageError: a role has no key here, or already has a pending key, or the dates leave a time without a valid key.
@@ -91,7 +91,7 @@ def _newest(directory: Path, listing: KeyListing, role: Role, present: datetime,
 def retire(directory: Path, id: str, *, early: bool = False, now: datetime | None = None) -> ListedKey:
     """Destroy a private key; its public key is still listed, as retired.
 
-    The file is overwritten and removed. On a disk that writes in place, overwriting makes the secret unreadable; an
+    The key file is overwritten and removed. On a disk that writes in place, overwriting makes the secret unreadable; an
     SSD, a copy-on-write file system, a snapshot or a backup may keep the old bytes. To be safe from such copies, wrap
     the keys with a key service, and destroy the service's key.
 

@@ -15,7 +15,7 @@ from pipelines.outputs.account import Account, Spent, Terms, Unit
 
 
 class OverLimit(LedgerError):
-    """The release would pass the campaign's limit: nothing was released and nothing was charged."""
+    """The release would exceed the campaign's limit, so nothing was released and nothing was charged."""
 
 
 def balance(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> Account:
@@ -52,7 +52,7 @@ def counted(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> li
 
 
 def losses(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Loss]:
-    """Return the losses of charges; if clients repeat their answers, the charges of one epoch are joined to one loss.
+    """Return the losses of charges; if clients repeat their answers, the charges of one epoch become one joint loss.
 
     Equal answers link the batches of such an epoch: if the epoch has one batch, shuffling amplifies its privacy; if it
     has two or more, it does not. The joined loss of two or more batches is the sum of their local epsilons, at most the

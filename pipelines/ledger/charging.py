@@ -119,7 +119,7 @@ def charging(
 
     Args:
         path: the ledger, which is made if it is missing; None: no release is charged.
-        campaign: its id names the limit.
+        campaign: the campaign of the release; its id names the limit.
         hop: the job that releases.
         upstream: summary of the hop before; the input files hold as many frequency reports as this summary counts.
         folder: directory of the input's block files. If the release does not fit into the limit, files are opened only
@@ -128,7 +128,7 @@ def charging(
         clock: the clock that tells the ledger the time.
 
     Raises:
-        OverLimit: the release does not fit, even if every forwarded report is accepted.
+        OverLimit: the release does not fit into the limit, even if every forwarded report is accepted.
         LedgerError, UsageError: the ledger cannot be used.
     """
     if path is None:

@@ -40,7 +40,7 @@ class Reading:
         now: the time by the clock.
         bound: how far the clock may be ahead of everything else if the store has no clock; see `usual_bound`.
         trusted: when the newest log entry was put; None if there is no entry: then the oldest stamp is believed first.
-        witnesses: everything else that tells the time.
+        witnesses: everything else that tells the time, such as the newest manifest.
         store: the time by the store's own clock, which then decides alone; None if the store has no clock or did not
             answer.
     """

@@ -56,7 +56,7 @@ Record = TypeVar("Record", Limit, Charge)
 
 
 class LedgerError(HushcountError):
-    """The ledger cannot be used now; nothing in it was changed."""
+    """The ledger cannot be used now, and nothing in it was changed."""
 
 
 def resolved(path: Path) -> Path:
@@ -76,7 +76,7 @@ def opened(path: Path, *, create: bool = False, busy_seconds: float = _BUSY_SECO
     Raises:
         UsageError: the file or its directory is missing, or the file has several hard links.
         FormatError: the file is no ledger, is damaged, or has another version; the file is not changed.
-        LedgerError: another process uses the file, or it cannot be read or written.
+        LedgerError: another process uses the ledger, or the ledger cannot be read or written.
     """
     path = resolved(path)
     if create and not path.exists():

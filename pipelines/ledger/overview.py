@@ -173,7 +173,7 @@ def export(path: Path, out: Path) -> int:
     """Write all charges and reservations to a new .csv file or, with the limits, to a new .json file; return how many.
 
     Raises:
-        UsageError: the file exists, has another ending, or cannot be written.
+        UsageError: the file exists, has a name with another ending, or cannot be written.
     """
     if out.suffix not in (".csv", ".json"):
         raise UsageError(f"out is {out}, must end in .csv or .json")

@@ -88,7 +88,7 @@ def _is_under_way(path: Path) -> bool:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the files of killed runs, if they are older than any run can be."""
+    """Remove the lock files of killed runs, if these files are older than any run can be."""
     oldest = MACHINE.seconds() - _LONGEST_RUN.total_seconds()
     for path in folder.iterdir():
         with suppress(OSError):

@@ -72,7 +72,7 @@ class Adopted(Part):
 
     Attributes:
         digest: of the summary.
-        summary: the summary's counts, its charge, and its input.
+        summary: the counts in the output's summary, its charge, and its input.
     """
 
     batch: BatchName
@@ -150,7 +150,7 @@ class Closed(Part):
             or they are dropped.
         batches: paths of segments, by campaign file and stream.
         aside: segments that differ from their manifests; they wait until they match again, or are dropped.
-        dropped: segments that no window will take.
+        dropped: segments that this window drops, so that no batch takes them.
     """
 
     kind: Literal["closed"] = "closed"

@@ -28,7 +28,7 @@ _KINDS = {kind.model_fields["kind"].default for kind in get_args(Decision)}
 
 
 class _Header(Part):
-    """An entry as it is written.
+    """The form in which an entry is written to its file.
 
     Attributes:
         before: digest of the entry before this one; None for the first entry.

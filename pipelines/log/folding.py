@@ -41,7 +41,7 @@ class Undecidable(Exception):
 
 
 class Effects:
-    """The parts of a fold, as values that can change."""
+    """The parts of a fold, as collections that can change."""
 
     def __init__(self, fold: Fold) -> None:
         # Entries replace only single values in this fold; they change collections in the copies below.
@@ -281,7 +281,7 @@ class Folding:
 
     @property
     def fold(self) -> Fold:
-        """The fold of the entries so far."""
+        """The fold of the entries that were added so far."""
         if self._fold is None:
             self._fold = self._state.fold({self.party: self.head})
         return self._fold

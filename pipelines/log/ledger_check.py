@@ -97,7 +97,7 @@ def require_named(deployment: Deployment, fold: Fold) -> None:
 
 
 def name_ledger(deployment: Deployment, log: Log, now: datetime, *, was_lost: bool = False) -> None:
-    """Put an entry that names the ledger into the log of a party, before that party charges there.
+    """Put a log entry that names the ledger into the log of a party, before that party charges in this ledger.
 
     Args:
         was_lost: whether the operator says that the ledger that the log names is lost, and that this ledger replaces

@@ -30,7 +30,7 @@ _FOLD = TypeAdapter(Fold)
 
 
 class Log:
-    """A log, as far as this process has read it."""
+    """The log of one party and campaign, as far as this process has read it."""
 
     def __init__(self, deployment: Deployment, party: Party, campaign: str) -> None:
         self.party: Party = party

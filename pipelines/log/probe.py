@@ -22,7 +22,7 @@ WRITERS = 16
 def fault(folder: str) -> str:
     """Let many writers put one name in a folder at once, then one more writer; return the fault, or an empty text.
 
-    The written file is removed.
+    The file that the writers put is removed.
     """
     path = storage.join(folder, f".probe-{uuid.uuid4().hex}")
     start = Barrier(WRITERS)

@@ -40,7 +40,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Missing:
-    """Entries and outputs that a log lacks, although something names them.
+    """Entries and outputs that a log lacks, although another file names them.
 
     Attributes:
         outputs: hop and batch of each output in the store that the log does not know.
@@ -67,7 +67,7 @@ class Missing:
 
 
 def missing_of(deployment: Deployment, log: Log, beside: Beside) -> Missing:
-    """Return the entries and outputs that a log lacks, although something names them.
+    """Return the entries and outputs that a log lacks, although another file names them.
 
     Args:
         beside: the files that name entries of the log.

@@ -42,7 +42,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:  # the name that the server calls
-        # Otherwise a page of another site could point its own host name to this machine, and read the answer.
+        # Without this check, a page of another site could point its own host name to this machine, and read the answer.
         own = {f"{host}:{self.server.server_port}" for host in (_HOST, "localhost")}
         if self.headers.get("Host", "") not in own:
             self._answer(421, "text/plain", "this host is not served\n")

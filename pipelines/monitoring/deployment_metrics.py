@@ -75,7 +75,7 @@ class Numbers:
 
     @property
     def families(self) -> Sequence[Metric]:
-        """All metrics, including those without a sample."""
+        """All metrics, including metrics without a sample."""
         return self._families
 
 

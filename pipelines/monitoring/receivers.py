@@ -1,7 +1,8 @@
 """Receivers of alerts: a webhook or a program.
 
-One attempt to send an alert ends within ten seconds, whatever the receiver does. Only the resolution of a host name may
-take longer. Requests to a webhook are signed as in Standard Webhooks 1.0, symmetric (v1: HMAC-SHA256).
+One attempt to send an alert ends within ten seconds, whatever the receiver does. Only looking up the receiver's host
+name may take longer than ten seconds. Requests to a webhook are signed as in Standard Webhooks 1.0, symmetric (v1:
+HMAC-SHA256).
 
 Reference: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -57,7 +58,7 @@ class Secret:
 
 
 def read_secret(reference: str) -> Secret:
-    """Return the secret in a private file, env:NAME or gcp-secret://NAME; a UsageError does not show the text."""
+    """Return the secret in a private file, env:NAME or gcp-secret://NAME; a UsageError does not show the secret."""
     text = read_secret_text(reference, "webhook secret")
     try:
         key = base64.b64decode(text.removeprefix(PREFIX), validate=True)
@@ -81,7 +82,7 @@ class Message:
     Attributes:
         id: an id that is the same at every attempt, so that a receiver can drop a repeated message.
         says: the message as a sentence.
-        data: the message for programs.
+        data: the message in a form for programs.
     """
 
     id: str
@@ -101,7 +102,7 @@ class Message:
 
 
 class Undelivered(HushcountError):
-    """An attempt failed: the message may or may not have arrived.
+    """An attempt to send a message failed, so the message may or may not have arrived.
 
     `down`: the receiver did not answer at all, so sending further messages would fail as well.
     """
@@ -172,7 +173,7 @@ class Program:
 
 
 Receiver: TypeAlias = Webhook | Program
-"""A receiver of alerts; its name holds no secret."""
+"""A receiver of alerts, under a name that holds no secret."""
 
 
 def receiver_of(deployment: Deployment, part: AlertsPart) -> Receiver:

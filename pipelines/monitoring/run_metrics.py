@@ -1,4 +1,4 @@
-"""Write the metrics of each run, and of the deployment, to a text file and an endpoint.
+"""Write the metrics of each run, and of the deployment, to a text file and to an OpenTelemetry endpoint.
 
 A look is one run, or one round of `hushcount run --watch`.
 """

@@ -81,7 +81,7 @@ def _undone(work: Work, epochs: Epochs, stated: Stated, fold: Fold) -> list[Batc
 def _attempts(
     work: Work, epochs: Epochs, stated: Stated, failed: set[str], hop: HopName, alone: set[str]
 ) -> list[Attempt]:
-    """Plan a hop of the oldest batches that wait for it, as many as one graph takes.
+    """Plan a hop of the oldest batches that wait for this hop, for as many batches as one graph takes.
 
     Args:
         alone: names of batches that must not share a graph.
@@ -142,7 +142,7 @@ def _faults(task: Task) -> dict[str, str]:
 
 
 def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[Attempt]) -> Collection[str]:
-    """Carry out attempts that share a graph, and enter those that become outputs into the log, in their order.
+    """Carry out attempts that share a graph, and enter the attempts that become outputs into the log, in order.
 
     Returns:
         Names of batches to try again, each in a graph of its own.

@@ -42,7 +42,7 @@ class Attempt:
 
     @property
     def alike(self) -> Any:
-        """A value that is equal for attempts that may share a graph."""
+        """A value that is equal for all attempts that may share a graph."""
         return self.task.batch.file, self.planned.alike if isinstance(self.planned, BatchJob) else self.directory
 
 

@@ -29,7 +29,7 @@ CONFIRM = "set the clock; if it is right and nothing came in that time, confirm 
 
 @dataclass(frozen=True)
 class Told:
-    """The time by this machine's clock and by all other witnesses.
+    """The time by this machine's clock, and by all other witnesses of the time.
 
     Attributes:
         present: the moment to work by.

@@ -14,12 +14,12 @@ class Done:
         closed: windows, as CAMPAIGN/WINDOW.
         waiting: a sentence for each stream whose reports wait although their window has closed, and for each campaign
             without a file. Each sentence says how to prevent the loss of the reports.
-        hops: jobs, as CAMPAIGN/BATCH HOP.
+        hops: the jobs that were run, each as CAMPAIGN/BATCH HOP.
         seconds: how long each job in `hops` took, by the job's name there.
         published: epochs, as CAMPAIGN/EPOCH.
-        review: newly discovered values that wait for the operator's review, as CAMPAIGN: NUMBER.
+        review: the number of newly discovered values that wait for the operator's review, as CAMPAIGN: NUMBER.
         deleted: what retention deleted, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.
-        dropped: a sentence for each segment that is too late from now on.
+        dropped: a sentence for each segment that this run dropped as too late or gave up.
         stopped: campaigns whose log lacks entries, or may lack entries, so that no new entry may be put there.
         problems: sentences. If there is any problem, the run has failed, although it did everything else.
     """

@@ -56,7 +56,7 @@ def is_there(deployment: Deployment, stated: Stated, hop: HopName, batch: Batch)
     """Return whether a hop's output is in the store; an output of a party elsewhere counts only with its statement.
 
     Raises:
-        UsageError: the output is not the one that the statement names.
+        UsageError: the output is not the output that the statement names.
     """
     path = storage.join(output_of(deployment, hop, batch), SUMMARY)
     if CHAIN[hop].party in deployment.file.parties:

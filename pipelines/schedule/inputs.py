@@ -47,7 +47,7 @@ def earlier(deployment: Deployment, fold: Fold, made: Batched) -> tuple[str, ...
     """Return the names of the shuffled batches that may hold a copy of a report of this batch."""
     # The longest grace that was ever in force is used, because comparing with more batches only costs time.
     grace = max(one.grace for one in calendar_of(deployment, fold).times)
-    # Late segments are compared as if they had come in time.
+    # The windows of late segments count here as if the segments had come in time.
     return tuple(
         name
         for name, other in sorted(fold.batches.items())

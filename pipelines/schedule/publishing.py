@@ -1,8 +1,8 @@
-"""Move an attempt to its output after its `done` entry is in the log; any run can continue where another one stopped.
+"""Move an attempt to its output after its `done` entry is in the log; any run can continue what another run began.
 
-An attempt lies in `attempts/PARTY/CAMPAIGN/BATCH.HOP/FOLDER`. After `done`, its table of estimates moves to the data
-set (docs/adr/0047), and its other files move to `OUTPUT/FOLDER`, the summary last. Then the output's summary.json is
-written, which names the log entry; by this file, readers know that the output is complete.
+The files of an attempt are in `attempts/PARTY/CAMPAIGN/BATCH.HOP/FOLDER`. After the `done` entry, the attempt's table
+of estimates moves to the data set (docs/adr/0047), and its other files move to `OUTPUT/FOLDER`, the summary last. Then
+the output's summary.json is written, which names the log entry; by this file, readers know that the output is complete.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Retention: delete files after the time for which the deployment keeps them; the log keeps the numbers of reports.
 
-A batch's files are deleted only after the batch has passed every hop that runs here, and when no later batch can need a
-comparison with them. Files that parties elsewhere read also wait for receipts, at most as long as the deployment says.
-The log states the begin and the end of a deletion, so any run can continue where another one stopped.
+A batch's files are deleted only after the batch has passed every hop that runs here, and when no later batch can need
+to be compared with these files. Files that parties elsewhere read are also kept until these parties left receipts, but
+at most as long as the deployment says. The log states the begin and the end of each deletion, so any run can continue a
+deletion that another run began.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | 
         }
         waits = waiting if what == hop.folder else set()
         unreceived = {name for name in old if (hop.name, name) in waits}
-        # The wait for receipts begins at the hand-over, which may be long after the window.
+        # The time to wait for receipts begins when the output was handed over, which may be long after the window.
         since = {name: max(old[name], fold.hops_of(name)[hop.name].at) for name in unreceived}
         over = {name for name in unreceived if part.at_most is not None and since[name] + part.at_most < horizon}
         if gone := sorted(old.keys() - unreceived | over):

@@ -78,7 +78,7 @@ def run(
     say: Say | None = None,
     logs: Logs | None = None,
 ) -> Done:
-    """Do all that is due.
+    """Close the windows that are due, run the hops that are due, and do all other work of a run.
 
     Args:
         clock: this machine's.
@@ -150,7 +150,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
     # The hops run before a window closes, so that segments left out of a batch can join the window's batch.
     advance_all(work, epochs, stated, failed)
     while work.shuffles and _close_some(work, epochs):
-        # Segments that turn out to be too few for a batch join the next window that closes.
+        # Segments that turn out to be too few for a batch can join the batch of the next window that closes.
         advance_all(work, epochs, stated, failed)
     _follow(work, epochs)
     for log, head in zip(logs, said, strict=True):

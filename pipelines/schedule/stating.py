@@ -93,7 +93,7 @@ class HandOver:
 
 
 def handed_on(deployment: Deployment, fold: Fold) -> list[HandOver]:
-    """Return outputs for parties elsewhere that are not deleted, with the receipts that the log has."""
+    """Return the outputs for parties elsewhere that retention has not deleted, with the receipts that the log has."""
     received, found = set(fold.received), []
     for name, hops in sorted(fold.done.items()):
         for hop, done in hops.items():
@@ -172,7 +172,7 @@ def overdue(
     """Return a sentence for each overdue hand-over; a hand-over may take a window's length and grace.
 
     Args:
-        handed: outputs from here. An output that retention deleted without a receipt is lost, and not overdue.
+        handed: outputs from here. An output that retention deleted without a receipt counts as lost, not as overdue.
         stated: the statements of parties elsewhere on their hops.
     """
     before = now - deployment.windows.length - deployment.windows.grace
@@ -194,7 +194,7 @@ def overdue(
 
 
 def _unread_by(deployment: Deployment, fold: Fold, stated: Statement) -> list[Hop]:
-    """Return the hops here that should read the output in a statement, and have not read it."""
+    """Return the hops here that should read the output that a statement names, and have not read it."""
     return [
         hop
         for hop in CHAIN.values()

@@ -45,7 +45,7 @@ class Work:
 
     Attributes:
         clock: this machine's.
-        now: the moment to work by: the clock's time, unless the clock is far ahead.
+        now: the moment to work by, which is the clock's time unless the clock is far ahead.
         reached: the latest moment that has certainly passed; later than `now` if the clock is behind.
         ahead: a sentence on the clock if it is far ahead; else empty.
         listed: by campaign, the manifests that no closed window has taken.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST_NUMBER = 10**10 - 1
 Batch: TypeAlias = "tuple[str, Mapping[str, Sequence[tuple[str, int]]]]"
-"""Digest of the steps to carry out, and the files of each input."""
+"""A batch of an order: the digest of the steps to carry out, and the files of each input."""
 _NUMBERED = re.compile(r"([0-9]{10})\.(json|done)")
 _NAME = r"[^/\\:.\x00-\x1f][^/\\:\x00-\x1f]{0,254}"
 _Below = Annotated[str, text_of(rf"^{_NAME}(/{_NAME}){{0,15}}$", "must be a path of names that begin with no dot")]

@@ -35,7 +35,7 @@ def _shuffle(_: Deployment, campaign: Campaign) -> Iterator[Steps]:
 
 
 def _release(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
-    # The shuffler is installed without the package `keys`.
+    # The import is here, because the shuffler is installed without the package `keys`.
     from keys.directories import campaign_key
     from pipelines.jobs.discover import release_steps
 

@@ -53,7 +53,7 @@ _WATERMARK = beam.DoFn.WatermarkEstimatorParam(ManualWatermarkEstimator.default_
 
 
 class WatchOrders(beam.DoFn):
-    """Takes the orders of a party, and yields the batches of each order at the times of their numbers.
+    """Takes the orders of a party, and yields the batches of each order, each at the time of the batch's number.
 
     After an order, the watermark passes the last number that a batch of the order can have.
 
@@ -62,7 +62,7 @@ class WatchOrders(beam.DoFn):
 
     Args:
         stream: id of this job. Orders for other jobs and damaged orders are skipped.
-        every: seconds between two checks.
+        every: number of seconds between two checks for the next order.
     """
 
     def __init__(self, stream: str, every: float) -> None:

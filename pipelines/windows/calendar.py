@@ -18,7 +18,7 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Calendar:
-    """All settings of length and grace that were or will be in force, ordered by their begin; at least one."""
+    """All settings of length and grace that were or will be in force, at least one, ordered by when they begin."""
 
     times: Sequence[Times]
 
@@ -58,8 +58,8 @@ class Calendar:
     def compared_until(self, end: datetime) -> datetime:
         """Return until when late reports may be compared with the reports of a window that ended at `end`.
 
-        A report may come late by a grace, and its copy may be in a window that ended a grace earlier. The report may
-        also belong to the last window before a change, which had an earlier, longer grace.
+        A report may come late by as much as the grace, and its copy may be in a window that ended as much as the grace
+        earlier. The report may also belong to the last window before a change, which had an earlier, longer grace.
         """
         last = [min(end, one.begins or end) for one in self.times[1:]]
         return max(ends + 2 * one.grace + one.length for one, ends in zip(self.times, [*last, end], strict=True))

@@ -93,7 +93,7 @@ def next_window(
         closed: every window that ended by this time is closed; None if no window is closed.
         waiting: segments that a closed window took, but no batch took.
         listed: the manifests that no closed window has taken.
-        now: a moment that has certainly passed.
+        now: the moment to work by, which has certainly passed.
     """
     ends = [*(one.window.end for one in listed), *(rule.calendar.grace_ends(one.window) for one in waiting)]
     if not ends:

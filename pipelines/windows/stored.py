@@ -43,7 +43,7 @@ def stored_files(deployment: Deployment, recent: Mapping[str, Fold] | None = Non
     Call this function after reading the logs.
 
     Args:
-        campaign: the campaign to list; empty: all.
+        campaign: the campaign to list; empty: all campaigns are listed.
         recent: the folds of some campaigns; windows of these campaigns that no manifest can join in time are left out.
     """
     root, found = deployment.folder("segments"), defaultdict[str, list[StoredFile]](list)
@@ -56,7 +56,7 @@ def stored_files(deployment: Deployment, recent: Mapping[str, Fold] | None = Non
 
 
 def oldest_open(fold: Fold, windows: WindowsPart) -> str:
-    """Return the name of the oldest window that can still take a manifest in time; empty if every window can.
+    """Return the name of the oldest window that a manifest can still join in time; empty if every window can be joined.
 
     No segment of an older window waits, or is in a batch that is not shuffled. A new manifest for an older window is
     too late, so it is enough that the next listing of all windows finds it.
@@ -80,5 +80,5 @@ def manifests_in(files: Sequence[StoredFile]) -> list[StoredFile]:
 
 
 def segments_in(files: Sequence[StoredFile]) -> dict[SegmentPath, int]:
-    """Return the bytes of each segment among a campaign's files, sorted by path."""
+    """Return the size in bytes of each segment among a campaign's files, sorted by path."""
     return {segment: one.bytes for one in sorted(files) if (segment := SegmentPath.parse(one.path)) is not None}

@@ -26,9 +26,9 @@ class Waiting:
     """Acknowledged reports of one stream of a campaign file that no batch has taken, although their window has closed.
 
     Attributes:
-        reports: the number of these reports, from all closed windows.
-        window: the oldest of these windows.
-        oldest: the number of reports from the oldest window.
+        reports: the number of waiting reports, from all closed windows.
+        window: the oldest window with waiting reports.
+        oldest: the number of waiting reports from this oldest window.
         dropped: the time after which the reports of the oldest window are dropped as too_late, in ISO 8601.
         verdict: warning; or bad, if only the present window, or no window, can still take the reports.
         says: a sentence that states all these fields, and the cure.
