@@ -65,8 +65,8 @@ class Charge:
         manifest: digest of the contents of the input's files.
         outline: digest of the sizes of the input's files; computed without reading the files.
         state: "reserved" by a run that has released nothing yet, or "committed".
-        epsilon: epsilon in nats, for one client with at most as many reports as the cap, or for one report;
-            replace-one.
+        epsilon: epsilon in nats, for one client with at most as many reports as the cap, or for one report, under the
+            replace-one relation.
         delta: delta, for the same client or the same report as epsilon.
         local: the local epsilon, if clients repeat their answers; else None.
         epoch_epsilon: the epsilon of all releases of the epoch together, if clients repeat their answers; else None.

@@ -244,7 +244,7 @@ def _require_room_or_retry(path: Path, wanted: Charge, most: Loss, clock: Ledger
 
 
 def _is_alike(charge: Charge, wanted: Charge) -> bool:
-    """Return whether a charge may be a charge of the wanted release, without reading the release's input."""
+    """Return whether a charge may be for the wanted release, without reading the release's input."""
     same = (charge.fingerprint, charge.epoch, charge.hop) == (wanted.fingerprint, wanted.epoch, wanted.hop)
     return same and (charge.manifest == wanted.manifest if wanted.manifest else charge.outline == wanted.outline)
 

@@ -1,10 +1,10 @@
 """How far this machine's clock is ahead of everything else that tells the time.
 
-While the clock is far ahead, no run takes an action that cannot be undone. An object store has its own clock, which
-decides: the present is the earlier one of this machine's and the store's time. On a disk, the deployment's time stamps
-tell the time: time stamps of log entries and manifests, and the ledger's time. Each time stamp proves that its moment
-has passed, if the clock that wrote the stamp was right. No single time stamp is believed: a stamp counts only if, from
-the newest log entry on, each stamp is at most the bound later than the stamp before it. Stamps after a longer gap come
+While the clock is far ahead, no run takes an action that cannot be undone. An object store has its own clock, so the
+present is the earlier of this machine's time and the store's time. On a disk, the deployment's time stamps tell the
+time: time stamps of log entries and manifests, and the ledger's time. Each time stamp proves that its moment has
+passed, if the clock that wrote the stamp was right. A single time stamp is not believed: starting from the newest log
+entry, a stamp counts only if it is at most the bound later than the stamp before it. Stamps after a longer gap come
 from a clock that jumped, or nothing happened for that long; only the operator can know which of the two is true.
 """
 

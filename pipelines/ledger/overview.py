@@ -56,7 +56,7 @@ class WholeLedger:
 
     Attributes:
         charges, reservations, limits: the number of each kind of row.
-        over: the campaigns whose charges pass their limit, because the limit was lowered later.
+        over: the campaigns whose charges exceed their limit, because the limit was lowered later.
         warnings: a sentence for each trace of a wrong clock.
     """
 
@@ -113,7 +113,7 @@ def _require_same_composition(old: Limit | None, new: Limit, charges: list[Charg
 
     Raises:
         UsageError: joint composition is wanted, but the charges were not of one campaign file with fixed parameters; or
-            basic composition is wanted, but the charges' sums pass the limit.
+            basic composition is wanted, but the charges' sums exceed the limit.
     """
     was_fixed = old is not None and old.composition == "joint"
     counting = counted(new, charges, now)

@@ -172,7 +172,7 @@ def charged_keys(path: Path, campaign: str) -> set[str]:
 
 
 def put_back(path: Path, campaign: str, proofs: Iterable[Proof], clock: Clock = MACHINE) -> Limit | None:
-    """Enter charges that a ledger lacks, even if they pass its limit, because the releases were handed out.
+    """Enter charges that a ledger lacks, even if they exceed its limit, because the releases were handed out.
 
     Args:
         path: the ledger, which is made if it is missing.

@@ -22,7 +22,7 @@ FORMAT = 1
 ENTRY_BYTES = 1 << 18
 """The most bytes of an entry, which any store can write in one request."""
 BESIDE_BYTES = 1 << 27
-"""The most bytes of a file beside the log: after years, a restored log adopts tens of thousands of outputs."""
+"""The most bytes of a file beside the log; after years, a restored log adopts tens of thousands of outputs."""
 _Body = RootModel[Annotated[Decision, Field(discriminator="kind")]]
 _KINDS = {kind.model_fields["kind"].default for kind in get_args(Decision)}
 

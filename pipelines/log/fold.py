@@ -42,7 +42,7 @@ class Fold:
         received: receipts of parties elsewhere, each as "PARTY HOP BATCH".
         deleted: outputs that retention deletes, each as "FOLDER BATCH", and whether the output is completely deleted.
         unreceived: deleted outputs for which a recipient's receipt is missing, each as "FOLDER BATCH".
-        told: the changes in alerts that receivers accepted, by window, as `entries.Told.up`; only the last windows.
+        told: the changes in alerts that receivers accepted, by window, as `entries.Told.up`; only of the last windows.
     """
 
     campaign: str

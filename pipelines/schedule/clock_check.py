@@ -64,10 +64,9 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
     """Compare this machine's clock with everything else that tells the time.
 
     Args:
-        folds: of all campaigns. The entries in these folds tell the time, because an entry is put at a trusted moment
-            only.
-        listed: the manifests that no closed window has taken. The time when a manifest was written counts, not its
-            window, because after a jump of its clock a collector writes the manifests of forty windows in a minute.
+        folds: of all campaigns. The entries in `folds` tell the time, because an entry is put at a trusted moment only.
+        listed: the manifests that no closed window has taken. What counts is when a manifest was written, not its
+            window, because a collector whose clock jumped writes the manifests of forty windows in a minute.
         now: the time by the clock.
     """
     windows, problems = deployment.windows, list[str]()
@@ -149,7 +148,7 @@ def _confirm(deployment: Deployment, logs: Logs, folds: Sequence[Fold], now: dat
 
 @contextmanager
 def _asked(name: str, problems: list[str]) -> Iterator[None]:
-    """Turn the error on reading a witness into a problem."""
+    """Turn the error on reading something that tells the time into a problem of the run."""
     try:
         yield
     except (HushcountError, OSError) as error:

@@ -2,7 +2,7 @@
 
 The files of an attempt are in `attempts/PARTY/CAMPAIGN/BATCH.HOP/FOLDER`. After the `done` entry, the attempt's table
 of estimates moves to the data set (docs/adr/0047), and its other files move to `OUTPUT/FOLDER`, the summary last. Then
-the output's summary.json is written, which names the log entry; by this file, readers know that the output is complete.
+the output's summary.json is written, which names the log entry, and shows readers that the output is complete.
 """
 
 from __future__ import annotations

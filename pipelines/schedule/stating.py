@@ -31,8 +31,8 @@ def recipients_of(deployment: Deployment, hop: HopName, done: Hopped) -> tuple[P
 def state(deployment: Deployment, log: Log, there: Mapping[Kind, Container[str]] | None = None) -> None:
     """Write the statements and receipts that are missing for the done hops of a log.
 
-    Call this function after publishing outputs. Statements and receipts are written even if no other party reads them,
-    because retention does not delete them, so that they show if a log is lost after its outputs were deleted.
+    Call this function after publishing outputs. Statements and receipts are written even if no other party reads them:
+    retention does not delete them, so after outputs are deleted, they still show whether the log was lost.
 
     Args:
         there: the names of existing statements and receipts; None: the function lists them.

@@ -182,10 +182,10 @@ def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
     """Read every key that the hops need, before the first of them runs.
 
     Return the error, instead of raising it, if the analyzer's key was retired. Return the error also if the evaluator,
-    which must verify values, has destroyed its key. If a key is destroyed, no hop may release anything: without this
-    check, a hop would spend budget on a result that a later hop cannot use. Keys of parties elsewhere cannot be read,
-    so they are not checked. A retired key of the auxiliary server is reported by its own hop, because no later hop
-    needs this key.
+    which must verify values, has destroyed its key. If the key of the analyzer or the evaluator is destroyed, no hop
+    may release anything, because a hop would spend budget on a result that a later hop cannot use. Keys of parties
+    elsewhere cannot be read, so they are not checked. A retired key of the auxiliary server is reported by its own hop,
+    because no later hop needs this key.
 
     Raises:
         UsageError: a key is missing or damaged, or cannot be used.

@@ -1,4 +1,4 @@
-"""The run's side: let a streaming job carry out a graph, if one with the graph's steps is at work; else run it here."""
+"""The run's side: let a streaming job carry out a graph, if a job with the graph's steps is at work, or run it here."""
 
 from __future__ import annotations
 

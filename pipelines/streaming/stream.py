@@ -81,7 +81,7 @@ A function in this table raises HushcountError if a key is missing, or if the st
 
 
 Carried: TypeAlias = Mapping[Party, Mapping[str, Steps]]
-"""The steps that a streaming job carries out for each party, by the name of their part of the graph."""
+"""The steps that a streaming job carries out for each party, by the steps' name in the graph."""
 
 
 def carried_by(deployment: Deployment) -> tuple[Carried, list[str]]:

@@ -34,7 +34,7 @@ def rule_of(deployment: Deployment, epochs: Epochs, fold: Fold) -> Rule:
 def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | None:
     """Return the entry that sets length and grace as the deployment file does, or None if the log states them already.
 
-    The new settings begin when the present window ends. Until that time, the new settings can be taken back once.
+    The new settings begin when the present window ends. Until the new settings begin, they can be taken back once.
 
     Raises:
         HushcountError: another change of the settings was announced, and has not begun yet.
