@@ -19,7 +19,7 @@ from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped, Times
 from pipelines.log.segments import Segment
 
 SEGMENT_STATES = ("batched", "waiting", "too_late", "given_up", "quarantined")
-"""The states of a segment: in a batch, waiting, dropped, given up with a lost log, or set aside as damaged."""
+"""The states of a segment: in a batch, waiting, dropped, given up with a lost log, or put aside as damaged."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Fold:
         restored: when a new log was begun because entries were lost; None if no entries were ever lost.
         windows: the windows, by name, that have a manifest that was taken, or an entry that closed them.
         waiting: segments that no batch has taken, by path.
-        aside: the reason why a waiting segment is set aside, by the segment's path.
+        aside: the reason why a waiting segment is put aside, by the segment's path.
         dropped: segments that no batch will take, by path.
         batches: the batches, by name; only the shuffler's log has batches.
         done: the hops of a batch that are done, by the batch's name.

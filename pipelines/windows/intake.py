@@ -100,7 +100,7 @@ def closed_next(
     faults: dict[str, str] = {}
     for path, reason in fold.aside.items():
         fault: str | None = reason
-        # A segment that cannot be read now is still set aside, and does not keep the window open.
+        # A segment that cannot be read now is still put aside, and does not keep the window open.
         with suppress(UsageError):
             fault = fault_in(deployment, fold.waiting[path])
         if fault is not None:

@@ -49,7 +49,7 @@ def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
     campaign = fold.campaign
     numbers: dict[tuple[File, Stream], list[Segment]] = defaultdict(list)
     for path, segment in fold.waiting.items():
-        # A segment that is set aside waits until its file is restored, and not for a window.
+        # A segment that is put aside waits until its file is restored, and not for a window.
         if path not in fold.aside:
             numbers[segment.file, segment.stream].append(segment)
     found = []
