@@ -33,7 +33,7 @@ Stream = Literal["reports", "discovery"]
 
 
 def head_of(previous: bytes | None, fingerprint: bytes) -> bytes:
-    """Return the head of a log after an epoch; `previous` is the head before it, None before the first."""
+    """Return the head of a log after an epoch; `previous` is the head before this epoch, None for the first epoch."""
     return hashlib.blake2b((previous or bytes(32)) + fingerprint, digest_size=32, person=b"campaign log").digest()
 
 
@@ -114,12 +114,14 @@ class Campaign(Part):
 
     @property
     def epoch_epsilon(self) -> float | None:
-        """The local epsilon of all frequency reports of a client in the epoch; None, for no bound, without a memory."""
+        """The local epsilon of all frequency reports of a client in the epoch; None (no bound) without a memory."""
         return self.memory_values * self.require_frequency().epsilon if self.memory else None
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """BLAKE2b-256 of the campaign file, without the dictionary's path, and with a commitment to the hash key."""
+        """BLAKE2b-256 of the campaign file without the dictionary's path, and with a commitment instead of the hash
+        key.
+        """
         return hashlib.blake2b(canonical_json(self._fixed()), digest_size=32).digest()
 
     @property
@@ -148,7 +150,7 @@ class Campaign(Part):
 
     @property
     def head(self) -> bytes:
-        """The head of the campaign's log with this epoch: it stands for this file and all before it."""
+        """The head of the campaign's log with this epoch: a hash of this campaign file and of all earlier ones."""
         return head_of(None if self.previous is None else bytes.fromhex(self.previous), self.fingerprint)
 
     def _fixed(self) -> dict[str, Any]:
@@ -177,9 +179,9 @@ class Campaign(Part):
         Args:
             reports: number of reports of one stream in one batch, without copies and reports over the cap.
 
-        Privacy: a report hides among the others of its batch. The shuffler checks before it forwards reports. It cannot
-            tell forged reports from honest ones, so each party that opens reports checks again, and counts only the
-            reports that it accepted.
+        Privacy: a report hides among the other reports of its batch. The shuffler checks the minimum batch before it
+            forwards reports. The shuffler cannot tell forged reports from honest ones, so each party that opens reports
+            checks the minimum batch again, and counts only the reports that it accepted.
         """
         return reports >= self.shuffle.minimum_batch
 
@@ -223,9 +225,9 @@ class Campaign(Part):
     def redacted(self) -> Campaign:
         """Return the same campaign, of the same fingerprint, without the key of the discovery hash.
 
-        The shuffler and the auxiliary server need no more. Without the key they cannot test a guessed value against the
-        hashes. All clients have the key, so it is not secret from a party that colludes with a client. A campaign with
-        an evaluator has no such key.
+        The redacted file is enough for the shuffler and the auxiliary server. Without the hash key these two parties
+        cannot test a guessed value against the hashes. All clients have the key, so it is not secret from a party that
+        colludes with a client. A campaign with an evaluator has no hash key, so its file is returned unchanged.
         """
         if self.discovery is None or self.is_oblivious:
             return self
@@ -237,7 +239,7 @@ class Campaign(Part):
 
     @property
     def discovery_format(self) -> DiscoveryFormat:
-        """The layout of discovery reports, with an empty hash key if the file has none; UsageError if no discovery."""
+        """The layout of discovery reports, with an empty hash key if the file has none; UsageError: no discovery."""
         part = self.discovery
         if part is None:
             raise UsageError(_NO_DISCOVERY.format(self.id))
@@ -249,7 +251,8 @@ class Campaign(Part):
         return released_bytes(self.discovery_format, self.require_keep_rule().counts)
 
     def read_dictionary(self) -> Dictionary | None:
-        """Read the dictionary beside the campaign file; None for the open domain; UsageError if missing or wrong."""
+        """Read the dictionary beside the campaign file; None for the open domain; UsageError: it is missing or wrong.
+        """
         if self.dictionary is None:
             return None
         path = (Path() if self._path is None else self._path.parent) / self.dictionary.path
@@ -257,13 +260,13 @@ class Campaign(Part):
             raise UsageError(f"the campaign's dictionary {path} is missing: put it beside the campaign file")
         dictionary = read_dictionary(path, self.dictionary.items)
         if not self.dictionary.is_of(dictionary):
-            # The error reveals nothing of the file, which may be any file of that name.
+            # The error reveals nothing of the file's content, because any file may have the dictionary's name.
             raise UsageError(f"dictionary {path} is not the campaign's: replace it by the one that came with the file")
         return dictionary
 
     @classmethod
     def read(cls, path: Path | str) -> Campaign:
-        """Read a campaign file; UsageError, with every error and its field, if it is not valid."""
+        """Read a campaign file; UsageError if it is not valid: the message names each wrong field and its error."""
         path = Path(path)
         campaign = parse_model(cls, read_file(path, "campaign file"), f"campaign file {path}")
         campaign._path = path

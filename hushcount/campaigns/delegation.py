@@ -1,11 +1,12 @@
 """The signature of a campaign: by the operator, or by a publisher to whom the operator's key delegates.
 
-The operator's key may stay offline. The publisher's key is online and signs the files of further epochs. It may change
-the dictionary and what follows from it, but nothing that costs a client more (`Campaign.terms`).
+The operator's key may stay offline. The publisher's key is online and signs the files of further epochs. The publisher
+may change the dictionary and what is drawn or planned for the dictionary, but nothing that costs a client more
+(`Campaign.terms`).
 
 Each statement of the operator about a campaign has a serial. A restart makes clients continue from a history that the
-operator names. It is needed because a client that accepted a forged history refuses every other history. Only the
-operator's own key may sign it.
+operator names. Restarts are needed because a client that accepted a forged history refuses every other history. Only
+the operator's own key may sign a restart.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ class RestartTerms(Numbered):
 
 
 class Restart(RestartTerms):
-    """The statement with the operator's signature. It also ends every delegation of a smaller serial."""
+    """A restart with the operator's signature. A restart also ends every delegation that has a smaller serial."""
 
     signature: Signature
 
     def require(self, campaign: Campaign) -> None:
-        """Check that the statement is about this campaign; SignatureError if it is not."""
+        """Check that the restart is for this campaign; SignatureError if the restart is for another one."""
         if self.campaign != campaign.id:
             raise SignatureError(
                 f"the restart is of campaign {self.campaign}, must be of {campaign.id}: ask the operator"
@@ -66,7 +67,7 @@ def read_restart(path: Path) -> Restart:
 
 
 class DelegationTerms(Numbered):
-    """What the operator signs for "delegation": who may publish which campaign, on which terms, up to which epoch."""
+    """What the operator signs for "delegation": who may publish which campaign, with which terms, up to which epoch."""
 
     terms: Hex32 = Field(description="Campaign.terms of every file that the publisher may sign")
     publisher: VerifyKeyPart
@@ -77,7 +78,7 @@ class DelegationTerms(Numbered):
 
 
 class Delegation(DelegationTerms):
-    """The terms with the operator's signature."""
+    """The terms of a delegation, with the operator's signature."""
 
     signature: Signature
 
@@ -114,14 +115,14 @@ class Delegation(DelegationTerms):
 
 
 class CampaignSignature(Signature):
-    """A signature of a campaign's fingerprint; with a delegation it is the publisher's."""
+    """A signature of a campaign's fingerprint: by the publisher if there is a delegation, otherwise by the operator."""
 
     delegation: Delegation | None = None
     restart: Restart | None = None
 
     @property
     def serial(self) -> int:
-        """The greater serial of the delegation and the restart; 0 if there is neither."""
+        """The greater of the serials of the delegation and the restart; 0 if there is no delegation and no restart."""
         return max((said.serial for said in (self.delegation, self.restart) if said is not None), default=0)
 
     def text(self) -> str:
@@ -132,12 +133,12 @@ class CampaignSignature(Signature):
 def verify_campaign(
     keys: Sequence[VerifyKeyPart], campaign: Campaign, signature: CampaignSignature, at: datetime | None = None
 ) -> tuple[VerifyKeyPart, ...]:
-    """Check a campaign's signature, which signs the fingerprint, so that it is valid for the redacted file too.
+    """Check a campaign's signature. It signs the fingerprint, so the same signature is valid for the redacted file.
 
     Args:
         keys: the operator's public keys, from a source that the caller trusts.
         campaign: the file.
-        signature: the operator's own, or a publisher's with its delegation.
+        signature: the operator's own signature, or the signature of a publisher with the publisher's delegation.
         at: the time of the check, by default now, because a signature does not say when it was made.
 
     Returns:
@@ -145,8 +146,8 @@ def verify_campaign(
         restart.
 
     Raises:
-        SignatureError: as in `verify`; a key that vouches is not valid now; or the delegation or the restart does not
-            allow this campaign (`Delegation.require`, `Restart.require`).
+        SignatureError: `verify` refuses a signature; a key that vouches is not valid now; or the delegation or the
+            restart does not allow this campaign (`Delegation.require`, `Restart.require`).
     """
     now = at or MACHINE.now()
     delegation, restart = signature.delegation, signature.restart

@@ -37,10 +37,10 @@ _ORDER_PERSON = b"hushcount order"
 
 @dataclass(frozen=True)
 class Dictionary:
-    """A list of distinct items in their canonical spelling (`items.canonical`); callers must look up that spelling.
+    """A list of distinct items in canonical spelling (`items.canonical`); callers must look up values in this spelling.
 
     UsageError if the list is empty, or if an item is invalid (`items.fault_of_item`) or repeated. The error has the
-    name of the list and the lines of these items, but not the items.
+    name of the list and the lines of the wrong items, but not the items.
     """
 
     items: tuple[str, ...]
@@ -54,21 +54,21 @@ class Dictionary:
 
     @property
     def digest(self) -> str:
-        """BLAKE2b-256 of the items, one a line: the identity of the dictionary."""
+        """BLAKE2b-256 of the items, one item a line; this hash identifies the dictionary."""
         return hashlib.blake2b(self.text, digest_size=32).hexdigest()
 
     @property
     def text(self) -> bytes:
-        """Its file unpacked: the items, one a line."""
+        """The content of the dictionary's file, unpacked: the items, one item a line."""
         return "".join(f"{item}\n" for item in self.items).encode()
 
     def packed(self) -> bytes:
-        """Return the gzip file that clients fetch; the same items and the same zlib give the same bytes."""
+        """Return the gzip file that clients fetch. The same items, packed by the same zlib, give the same bytes."""
         return gzip.compress(self.text, _PACKING, mtime=0)
 
     @cached_property
     def sizes(self) -> str:
-        """How long its file is, and how many bytes each client fetches, in words."""
+        """A sentence that says how long the dictionary's file is, and how many bytes each client fetches."""
         return (
             f"{len(self.text):,} bytes; each client fetches {len(self.packed()):,} bytes, packed, once for each change"
         )
@@ -83,7 +83,7 @@ class Dictionary:
 
     @cached_property
     def is_in_random_order(self) -> bool:
-        """Whether the items are in the order of `in_random_order`; a dictionary made by hand or long ago is not."""
+        """Whether the items are in the order of `in_random_order`; dictionaries made by hand or long ago are not."""
         return self.items == in_random_order(self.items)
 
     @cached_property
@@ -92,7 +92,7 @@ class Dictionary:
 
 
 def _faults(items: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield line and fault of every item that is invalid, or the same as an earlier one."""
+    """Yield line and fault of every item that is invalid or repeats an earlier item."""
     first: dict[str, int] = {}
     for line, item in enumerate(items, start=1):
         if (before := first.setdefault(item, line)) != line:
@@ -102,11 +102,11 @@ def _faults(items: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def in_random_order(items: Iterable[str]) -> tuple[str, ...]:
-    """Return canonical items in the order of a hash: each set has one such order, and it does not follow the names.
+    """Return canonical items sorted by their hash: each set of items has one such order, unrelated to the names.
 
-    In this order a group's sum has the same error as a random group's (`estimating.summed`). In an alphabetical
-    dictionary, groups such as all items with one prefix have consecutive positions, and affine hash functions do not
-    treat these like random positions.
+    If the dictionary is in this order, the sum over any group of items has the same error as the sum over a random
+    group (`estimating.summed`). In an alphabetical dictionary, groups such as all items with one prefix have
+    consecutive positions, and affine hash functions do not treat consecutive positions like random ones.
     """
     return tuple(sorted(items, key=_place_of))
 
@@ -130,16 +130,16 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_items(path: Path) -> list[str]:
-    """Read one item a line, each in its canonical spelling; UsageError if a file cannot be read or is not UTF-8."""
+    """Return the items of a file, one a line, in canonical spelling; UsageError: it cannot be read or is not UTF-8."""
     items = [canonical(text_of(line)) for line in read_lines(path)]
     require_fit(((line, "is not UTF-8") for line, item in enumerate(items, start=1) if not is_utf8(item)), str(path))
     return items
 
 
 def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
-    """Read a dictionary, one item a line, text or gzip, which another party may have made.
+    """Read a dictionary file, text or gzip with one item a line; another party may have made it.
 
-    It may have at most `most` items, and no more bytes are read or unpacked than `most` items can have.
+    The dictionary may have at most `most` items, and no more bytes are read or unpacked than `most` items can have.
 
     Raises:
         UsageError: the file is missing, unreadable, not a regular file, damaged or too long, or lines are invalid or
@@ -154,7 +154,7 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
 
 
 def parse_dictionary(data: bytes, most: int, most_bytes: int = MOST_BYTES) -> Dictionary:
-    """Return the dictionary in a file's bytes, as `read_dictionary`; at most `most_bytes` are unpacked."""
+    """Return the dictionary in a file's bytes, like `read_dictionary`; at most `most_bytes` bytes are unpacked."""
     try:
         return _parsed(io.BytesIO(data), most, "the dictionary", most_bytes)
     except (OSError, EOFError, zlib.error):
@@ -162,7 +162,8 @@ def parse_dictionary(data: bytes, most: int, most_bytes: int = MOST_BYTES) -> Di
 
 
 def _parsed(raw: IO[bytes], most: int, name: str, most_bytes: int = MOST_BYTES) -> Dictionary:
-    # No UTF-8 text begins with these bytes, so neither the file's name nor a server's header matters.
+    # No UTF-8 text begins with the two bytes of gzip, so neither the file's name nor a server's header is needed to
+    # recognise gzip.
     packed = raw.read(len(_MAGIC)) == _MAGIC
     raw.seek(0)
     with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
@@ -189,7 +190,7 @@ def _bounded(readline: Callable[[int], bytes], most: int, most_bytes: int, name:
 
 
 def items_of(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequence[str]) -> UInt64Array:
-    """Return uint64[n]: the item of each value; the reserved item "other" for one outside the dictionary.
+    """Return uint64[n]: the item of each value; a value outside the dictionary becomes the reserved item "other".
 
     A dictionary of None is the open domain, where every string that may be an item is an item of its own.
     """
@@ -197,18 +198,18 @@ def items_of(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequen
         return dictionary.positions(values)
     known = may_be_item if dictionary is None else dictionary.__contains__
     fit = np.fromiter(map(known, values), dtype=np.bool_, count=len(values))
-    # The other values may hold a lone surrogate, which has no fingerprint.
+    # Values that are no items may hold a lone surrogate, which has no fingerprint.
     named = fingerprints(value if listed else "" for value, listed in zip(values, fit, strict=True))
     return np.where(fit, named, np.uint64(OTHER))
 
 
 def other_item(mechanism: Mechanism) -> int:
-    """Return the reserved item "other": the last position, or a fingerprint that no string has."""
+    """Return the reserved item "other": the last position, or in an open domain a fingerprint that no string has."""
     return OTHER if mechanism.encoder.domain is None else mechanism.encoder.domain - 1
 
 
 def known_items(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequence[str]) -> UInt64Array:
-    """Return the items of values to estimate; UsageError names those that are not in the dictionary."""
+    """Return the items of values to estimate; UsageError names the values that are not in the dictionary."""
     absent = [] if dictionary is None else [at for at, value in enumerate(values) if value not in dictionary]
     if absent:
         named = ", ".join(f"{values[at]!r} (line {at + 1})" for at in absent[:MOST_NAMED])
@@ -223,8 +224,9 @@ def known_items(mechanism: Mechanism, dictionary: Dictionary | None, values: Seq
 def tally_items(mechanism: Mechanism, wanted: UInt64Array | None = None) -> UInt64Array:
     """Return the items that a tally has columns for, uint64[c], distinct and ascending.
 
-    With a dictionary: all its items and "other". In an open domain: no items if the tally counts cells of a sketch,
-    otherwise those `wanted`, because no other item can be estimated later; UsageError if `wanted` is None.
+    With a dictionary, the tally has a column for each item and for "other". In an open domain, a tally that counts
+    cells of a sketch has no columns for items. Any other tally has a column for each item in `wanted`, because no other
+    item can be estimated later; UsageError if `wanted` is None.
     """
     encoder = mechanism.encoder
     if encoder.domain is not None or not encoder.by_item:

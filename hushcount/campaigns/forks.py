@@ -1,7 +1,8 @@
-"""Forks of a campaign's history: two places were shown different files of one epoch, or one of them no file of it.
+"""Forks of a campaign's history: two places saw different files of one epoch, or one place saw no file of it.
 
-A party that shows each client a different campaign file can tell the clients' reports apart. Such files have different
-heads, and two histories can never be joined again, because each head stands for all files before it.
+A party that shows each client a different campaign file can tell the clients' reports apart. Different files have
+different heads, and each head is a hash of all files up to it, so two histories that differ once can never have the
+same head again.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ class Seen:
 
     Attributes:
         place: name of the place.
-        heads: the head of the log with each epoch, by the epoch's number.
-        whole: whether `heads` has all epochs up to its newest.
+        heads: for each epoch's number, the head of the log with this epoch.
+        whole: whether `heads` has all epochs up to its newest epoch.
     """
 
     place: str
@@ -46,17 +47,17 @@ class Fork:
 
 
 def seen_in_log(place: str, log: CampaignLog) -> Seen:
-    """Return what a log shows."""
+    """Return the epochs and heads that a log shows."""
     return Seen(place, {entry.epoch: head for entry, head in zip(log.entries, log.heads, strict=True)}, True)
 
 
 def seen_in_file(place: str, campaign: Campaign) -> Seen:
-    """Return what a campaign file shows: its own epoch, with a head that stands for all epochs up to it."""
+    """Return what a campaign file shows: its own epoch, with a head that is a hash of all epochs up to this one."""
     return Seen(place, {campaign.epoch: campaign.head}, False)
 
 
 def forks(seen: Sequence[Seen]) -> list[Fork]:
-    """Return the forks between any two places. It is no fork if a place was not yet shown the newest epochs."""
+    """Return the forks between any two places. It is no fork that a place has not yet seen the newest epochs."""
     found = (fork_of(one, other) for one, other in combinations(seen, 2))
     return [fork for fork in found if fork is not None]
 
@@ -65,7 +66,7 @@ def fork_of(one: Seen, other: Seen) -> Fork | None:
     """Return the first epoch in which two histories differ, or None."""
     for epoch in sorted({*one.heads, *other.heads}):
         heads = one.heads.get(epoch), other.heads.get(epoch)
-        # Only in a whole history does a missing head prove that the epoch is missing.
+        # A missing head proves that an epoch is missing only if the history is whole.
         lacks = any(
             head is None and seen.whole and epoch < seen.newest for head, seen in zip(heads, (one, other), strict=True)
         )

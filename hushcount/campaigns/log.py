@@ -1,4 +1,4 @@
-"""The log of a campaign: every epoch ever published, in a hash chain; its newest head stands for all of them."""
+"""The log of a campaign: every epoch ever published, in a hash chain; the newest head is a hash of all epochs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model, take
 
 MOST_EPOCHS = 4096
-"""Longest log: eleven years of one epoch a day."""
+"""The most epochs in a log: eleven years with one epoch a day."""
 LOG_BYTES = 1 << 23
-"""Longest file of a log; a log of MOST_EPOCHS with the longest signatures fits."""
+"""The most bytes in a log's file; a log of MOST_EPOCHS epochs with the longest signatures has fewer."""
 
 
 class LogEntry(Part):
-    """One epoch as it was published."""
+    """One published epoch of a campaign."""
 
     epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     fingerprint: Hex32
@@ -30,10 +30,12 @@ class LogEntry(Part):
 
 
 class CampaignLog(Part):
-    """All epochs of a campaign, the oldest first. A log by itself proves only that its entries form a chain.
+    """All epochs of a campaign, the oldest first.
 
-    The signature of the newest campaign file covers every entry, because each file names the head before it
-    (`Campaign.previous`).
+    A log without a signed campaign file proves only that its entries form a chain.
+
+    The signature of the newest campaign file covers every entry, because each campaign file names the head of the log
+    before its epoch (`Campaign.previous`).
     """
 
     format: Literal[1] = 1
@@ -61,10 +63,10 @@ class CampaignLog(Part):
 
 
 def require_follows(campaign: Campaign, before: Campaign | None) -> None:
-    """Check that a campaign file names the head of the log at the epoch before it; `before` is None for the first.
+    """Check that a campaign file names the head of the log at the epoch `before`, which is None for the first epoch.
 
     Raises:
-        UsageError: the file names another head, so that clients would refuse it.
+        UsageError: the file names another head, so clients would refuse the file.
     """
     wanted = None if before is None else before.head.hex()
     if campaign.previous != wanted:
@@ -76,5 +78,5 @@ def require_follows(campaign: Campaign, before: Campaign | None) -> None:
 
 
 def parse_log(raw: bytes, name: str) -> CampaignLog:
-    """Return the log in a file's bytes, at most LOG_BYTES, or raise FormatError, which names the file."""
+    """Return the log in a file's bytes; FormatError, which names the file: it is no log, or longer than LOG_BYTES."""
     return parse_model(CampaignLog, take(BytesIO(raw), LOG_BYTES, name), name)

@@ -24,7 +24,7 @@ _LARGE = re.compile(r"[1-9][0-9]{15,19}")  # a seed has 64 digits
 
 
 class MechanismPart(Part):
-    """The frequency oracle with all its parameters, so that every party builds the same one."""
+    """The frequency oracle with all its parameters, so that every party builds the same oracle."""
 
     name: str
     epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON, description="local budget of one report, nats")
@@ -43,7 +43,7 @@ class MechanismPart(Part):
 
 
 def portable(parameters: Parameters) -> dict[str, Value]:
-    """Return parameters as a campaign file has them: an integer that JavaScript would round becomes text."""
+    """Return parameters as a campaign file has them: an integer that JavaScript would round is written as text."""
     return {
         name: str(value) if isinstance(value, int) and abs(value) > LARGEST_INTEGER else value
         for name, value in parameters.items()
@@ -66,7 +66,7 @@ class DictionaryPart(Part):
     digest: Hex32 = Field(description="BLAKE2b-256 of the items, one a line")
 
     def is_of(self, dictionary: Dictionary) -> bool:
-        """Return whether this section is of that dictionary: it has the same number of items and the same digest."""
+        """Return whether this section describes `dictionary`: the number of items and the digest are the same."""
         return (len(dictionary.items), dictionary.digest) == (self.items, self.digest)
 
 
@@ -118,7 +118,7 @@ class DiscoveryPart(Part):
 
     @property
     def commitment(self) -> str:
-        """A hash that binds a campaign to its hash key and does not reveal the key's 256 random bits; else empty."""
+        """A hash of the hash key, which does not reveal the key's 256 random bits; empty if names are not keyed."""
         if self.hash_key is None:
             return self.hash_key_commitment or ""
         return hashlib.blake2b(bytes.fromhex(self.hash_key), digest_size=32, person=b"hash key").hexdigest()

@@ -40,25 +40,25 @@ class _KeyPart(Part):
 
 
 class PublicKeyPart(_KeyPart):
-    """A party's public key and when clients may seal to it."""
+    """A party's public key, and the time in which clients may seal reports to this key."""
 
     _person: ClassVar[bytes] = b""
 
 
 class VerifyKeyPart(_KeyPart):
-    """A public key that verifies signatures (Ed25519), and when it is valid. No PublicKeyPart has the same id."""
+    """A public key that verifies signatures (Ed25519), and its time of validity. No PublicKeyPart has the same id."""
 
     _person: ClassVar[bytes] = _SIGNING
 
 
 class EvaluatorKeyPart(_KeyPart):
-    """The evaluator's public key (ristretto255), and when clients may ask. No PublicKeyPart has the same id."""
+    """The evaluator's public key (ristretto255), and its time of validity. No PublicKeyPart has the same id."""
 
     _person: ClassVar[bytes] = _EVALUATING
 
 
 class KeysPart(Part):
-    """Public keys by role; clients take the newest that is valid."""
+    """Public keys by role; for each role, clients use the newest key that is valid."""
 
     analyzer: tuple[PublicKeyPart, ...] = Field(min_length=1)
     aux_server: tuple[PublicKeyPart, ...] = ()
@@ -90,7 +90,7 @@ AnyKeyPart = TypeVar("AnyKeyPart", PublicKeyPart, EvaluatorKeyPart)
 
 
 def valid_key(keys: tuple[AnyKeyPart, ...], at: datetime | None = None) -> AnyKeyPart:
-    """Return the key that clients use now: of the valid keys, the newest; UsageError if no key is valid."""
+    """Return the key that clients use now: the newest of the valid keys; UsageError if no key is valid."""
     now = at or MACHINE.now()
     valid = [key for key in keys if key.not_before <= now < key.not_after]
     if not valid:

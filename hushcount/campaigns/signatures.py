@@ -1,4 +1,4 @@
-"""Signatures (Ed25519), checked with a public key. Signing needs a private key and lives in `keys`."""
+"""Signatures (Ed25519), checked with a public key. The package `keys` signs, because signing needs a private key."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hushcount.formats.models import Part, text_of
 from hushcount.formats.reading import parse_model
 
 Purpose = Literal["campaign", "delegation", "restart", "batch", "manifest", "summary", "statement", "receipt"]
-"""What a signature is for; a signature for another purpose is refused, even of the same bytes."""
+"""What a signature is for; a signature for another purpose is refused, even if it signs the same bytes."""
 SIGNATURE_BYTES = 4096
 """Longest signature file."""
 
 
 class SignatureError(HushcountError):
-    """The bytes are not those that were signed, or no trusted key signed them."""
+    """The bytes differ from the bytes that were signed, or no trusted key signed them."""
 
 
 class Signature(Part):
@@ -32,7 +32,7 @@ class Signature(Part):
 
 
 def signed_bytes(payload: bytes, purpose: Purpose) -> bytes:
-    """Return the bytes to sign: the payload after the name of its purpose, so that no signature has two purposes."""
+    """Return the bytes to sign: the purpose's name, then the payload. So no signature is valid for two purposes."""
     if purpose not in get_args(Purpose):
         raise ValueError(f"purpose is {purpose!r}, must be one of {', '.join(get_args(Purpose))}")
     return b"hushcount signature 1\0" + purpose.encode() + b"\0" + payload
@@ -41,7 +41,7 @@ def signed_bytes(payload: bytes, purpose: Purpose) -> bytes:
 def verify(keys: Sequence[VerifyKeyPart], payload: bytes, purpose: Purpose, signature: Signature) -> VerifyKeyPart:
     """Check a signature of exactly these bytes by one of the trusted keys, and return the key that made it.
 
-    This proves neither when the signature was made, nor that it is the newest one.
+    A valid signature proves neither when it was made, nor that it is the newest one.
 
     Raises:
         SignatureError: the signature is by another key, for another purpose, or of other bytes.
@@ -61,7 +61,7 @@ def verify(keys: Sequence[VerifyKeyPart], payload: bytes, purpose: Purpose, sign
 
 
 def signature_path(path: Path) -> Path:
-    """Return the path of a file's signature: beside it, `.sig` after its name."""
+    """Return the path of a file's signature: in the same directory, the file's name followed by `.sig`."""
     return path.with_name(f"{path.name}.sig")
 
 

@@ -12,7 +12,7 @@ from hushcount.wire.blocks import Kind
 
 TOKEN_BYTES = 16
 ENVELOPES: dict[Stream, Kind] = {"reports": Kind.REPORT_ENVELOPES, "discovery": Kind.DISCOVERY_ENVELOPES}
-"""Kind of the block files of each stream."""
+"""The kind of block file that holds the envelopes of each stream."""
 
 
 def envelope_dtype(sealed_bytes: int) -> np.dtype[Any]:
@@ -26,14 +26,14 @@ def envelope_dtype(sealed_bytes: int) -> np.dtype[Any]:
 
 
 def sealed_offset(sealed_bytes: int) -> int:
-    """Return where in an envelope the sealed report begins, behind the metadata."""
+    """Return the offset in an envelope at which the sealed report begins, after the metadata."""
     return envelope_dtype(sealed_bytes).itemsize - sealed_bytes
 
 
 def client_token(client: str, campaign: bytes) -> bytes:
-    """Return the token of a client in one campaign: BLAKE2b of its name keyed by the campaign's fingerprint.
+    """Return a client's token in one campaign: BLAKE2b of the client's name, keyed by the campaign's fingerprint.
 
-    This is for trials, where only the client's name is known. In production a token must be a secret between client
-    and collector: anyone who knows a client's token can use up that client's cap.
+    Such a token is for trials, where only the client's name is known. In production a token must be a secret between
+    client and collector, because anyone who knows a client's token can use up that client's cap.
     """
     return hashlib.blake2b(client.encode(), digest_size=TOKEN_BYTES, key=campaign).digest()

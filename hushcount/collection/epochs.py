@@ -49,7 +49,7 @@ class EpochPart(Part):
 
 
 class CollectionFile(Part):
-    """The epochs of one campaign, oldest first; at most one is current at any moment."""
+    """The epochs of one campaign, oldest first; at any moment at most one epoch is current."""
 
     format: Literal[1] = 1
     epochs: tuple[EpochPart, ...] = Field(min_length=1)
@@ -64,7 +64,7 @@ class CollectionFile(Part):
         return self
 
     def current(self, moment: datetime) -> EpochPart | None:
-        """Return the epoch for which clients make reports at a moment, or None."""
+        """Return the epoch for which clients make reports at a moment; None if there is no such epoch."""
         begun = (part for part in self.epochs if part.begins <= moment)
         return next((part for part in begun if part.ends is None or moment < part.ends), None)
 
@@ -77,12 +77,12 @@ class CollectionFile(Part):
 
 
 def read_collection(path: Path) -> CollectionFile:
-    """Read a collection file; UsageError, with every error and its field, if it is unreadable or invalid."""
+    """Read a collection file; UsageError if it is unreadable or invalid: the message names each field and its error."""
     return parse_model(CollectionFile, read_file(path, "collection file"), f"collection file {path}")
 
 
 def read_epoch(directory: Path, part: EpochPart) -> Campaign:
-    """Read an epoch's campaign file from the campaign's directory; UsageError if it is invalid or of another epoch."""
+    """Read an epoch's campaign file from the campaign's directory; UsageError if it is invalid or for another epoch."""
     path = directory / part.file
     campaign = Campaign.read(path)
     if (campaign.id, campaign.epoch) != (directory.name, part.epoch):
@@ -93,10 +93,10 @@ def read_epoch(directory: Path, part: EpochPart) -> Campaign:
 
 
 def epoch_folder(campaign: Campaign) -> str:
-    """Return the name of the folder of a campaign file's segments: EPOCH-FINGERPRINT."""
+    """Return the name of the folder for the segments of a campaign file: EPOCH-FINGERPRINT."""
     return folder_name(campaign.epoch, campaign.fingerprint.hex())
 
 
 def folder_name(epoch: int, fingerprint: str) -> str:
-    """Return EPOCH-FINGERPRINT, from at least the first 16 digits of the fingerprint."""
+    """Return EPOCH-FINGERPRINT with 16 digits of the fingerprint; `fingerprint` may be longer."""
     return f"{epoch:06d}-{fingerprint[:FINGERPRINT_DIGITS]}"

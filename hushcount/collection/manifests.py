@@ -1,7 +1,8 @@
 """Manifests: the segments of one closed window of one campaign file at one collector (docs/adr/0014).
 
-A manifest is named COLLECTOR-ID.manifest.json. The id is random for each window of a journal. So two collectors with
-the same name, or a collector before and after it lost its disk, never overwrite each other's files.
+A manifest is named COLLECTOR-ID.manifest.json. The id is drawn at random for each window of a journal. So two
+collectors with the same name never overwrite each other's manifests, and a collector that lost its disk never
+overwrites its earlier manifests.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ CollectorName = Annotated[
 SUFFIX = ".manifest.json"
 ID = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"(?P<collector>.+?)(-{ID.pattern})?{re.escape(SUFFIX)}")
-# Limits, because a manifest comes from another machine, and a database stores and adds its numbers.
+# These limits are needed because a manifest comes from another machine, and a database stores and adds the manifest's
+# numbers.
 _MOST_DAMAGED = (1 << 31) - 1
 _MOST = 1 << 40
 _MOST_REASONS = 256
@@ -34,7 +36,7 @@ Reason = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 Refused = Annotated[dict[Reason, Count], Field(max_length=_MOST_REASONS)]
 WindowName = Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
-"""Readers must also call `window_start`, because not every text of this form is a time."""
+"""Readers of a window's name must also call `window_start`, because not every text of this form is a time."""
 WindowSeconds = Annotated[int, Field(ge=1, le=MOST_SECONDS)]
 
 
@@ -50,7 +52,7 @@ class SegmentPart(Part):
 
 
 class Manifest(Part):
-    """All segments of one collector in one window, of one campaign file; possibly none."""
+    """All segments of one collector in one window for one campaign file; there may be no segment."""
 
     format: Literal[1] = 1
     collector: CollectorName
@@ -86,7 +88,7 @@ def manifest_name(collector: str, id: str) -> str:
 def divided(
     segments: Mapping[Stream, Sequence[SegmentPart]], id: str
 ) -> list[tuple[str, dict[Stream, tuple[SegmentPart, ...]]]]:
-    """Divide a window's segments into manifests; return the id and the segments of each. `id` is the first id."""
+    """Divide a window's segments into manifests; return each manifest's id and segments. The first id is `id`."""
     parts = max([1, *(-(-len(listed) // MOST_SEGMENTS) for listed in segments.values())])
     return [
         (
@@ -102,7 +104,7 @@ def divided(
 
 
 def collector_of(name: str) -> str | None:
-    """Return the collector in the name of a manifest, or None for any other name."""
+    """Return the collector's name in the name of a manifest; None if `name` is not the name of a manifest."""
     match = _NAME.fullmatch(name)
     return None if match is None else match["collector"]
 

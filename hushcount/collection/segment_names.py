@@ -1,8 +1,9 @@
 """Names of segments: COLLECTOR-SERIAL-NUMBER-WAY-KEY.blocks.
 
-WAY says how the segment's senders were told apart. KEY is the id of the key under which their tokens are hashed; each
-window of a collector's journal has its own key. The cap counts by that hash, so a client gets the cap once for each
-key. Both are in the name, so that they are known for a segment that no manifest lists.
+WAY says how the segment's senders were told apart. KEY is the id of the key under which the senders' tokens are hashed;
+each window of a collector's journal has its own key. The shuffler counts a client's reports by the hashed token, so a
+client gets the cap once for each key. WAY and KEY are in the name so that they are known even for a segment that no
+manifest lists.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from hushcount.senders import WAYS, Authentication, Senders, as_way, counted
 _KEY_DIGITS = 16
 _PERSON = b"token key id"
 MARK = rf"(?P<way>{'|'.join(WAYS)})-(?P<key>[0-9a-f]{{{_KEY_DIGITS}}})"
-"""WAY-KEY, in a regular expression."""
+"""A regular expression for WAY-KEY, the end of a segment's name."""
 _NAME = re.compile(rf"(?P<collector>[a-z0-9][a-z0-9-]*?)-[0-9]{{6}}-[0-9a-f]{{8}}-{MARK}\.blocks")
 
 
 @dataclass(frozen=True)
 class SegmentName:
-    """What the name of a segment says; `key` is the id of the key of its client tokens."""
+    """The parts of a segment's name; `key` is the id of the key under which the client tokens are hashed."""
 
     collector: str
     way: Authentication
@@ -32,7 +33,7 @@ class SegmentName:
 
 
 def key_id(key: bytes) -> str:
-    """Return the id of a key of client tokens: a hash of its 256 random bits, which does not reveal it."""
+    """Return the id of a key that hashes client tokens: a hash, which does not reveal the key's 256 random bits."""
     return hashlib.blake2b(key, digest_size=_KEY_DIGITS // 2, person=_PERSON).hexdigest()
 
 
@@ -48,14 +49,14 @@ def segment_named(path: str) -> SegmentName | None:
 
 
 def allotments(paths: Iterable[str]) -> int:
-    """Return how many times a client gets the cap: the number of keys of tokens, at least 1.
+    """Return how many times a client gets the cap: the number of keys under which tokens were hashed, at least 1.
 
-    A segment with a name of another form counts as a key of its own.
+    A segment whose name has another form counts as one more key.
     """
     named = ((path, segment_named(path)) for path in paths)
     return max(1, len({path if name is None else (name.collector, name.key) for path, name in named}))
 
 
 def senders_of(way: Authentication, segments: Mapping[Stream, Iterable[str]]) -> Senders:
-    """Return the senders of segments from the segments' paths; `way` is the weakest way that told them apart."""
+    """Return the senders of segments from the segments' paths; `way` is the weakest way that told the senders apart."""
     return counted(way, allotments(segments.get("reports", ())), allotments(segments.get("discovery", ())))

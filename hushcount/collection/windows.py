@@ -13,7 +13,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"([1-9][0-9]{0,8})([smhd])")
 LONGEST = timedelta(days=366)
 _MOST = timedelta(days=36_600)
-# Far from the ends of datetime, because lengths and grace periods are added.
+# The first and last year are far from the limits of datetime, because lengths and grace periods are added to times.
 YEARS = range(1970, 9000)
 MOST_KEPT = 16
 Key = TypeVar("Key")
@@ -29,12 +29,12 @@ class Window:
 
     @property
     def name(self) -> str:
-        """Its start, as in names of files and columns: 20261121T000000Z."""
+        """The window's start, as in names of files and columns: 20261121T000000Z."""
         return self.start.strftime(_NAME)
 
     @property
     def text(self) -> str:
-        """Its start, as people read and type it: 2026-11-21, or 2026-11-21T00:00Z if it does not have whole days."""
+        """The window's start as people write it: 2026-11-21, or 2026-11-21T00:00Z if windows are not whole days."""
         days = not (self.length % timedelta(days=1) or (self.start - _ORIGIN) % timedelta(days=1))
         return _text(self.start, days=days)
 
@@ -44,7 +44,7 @@ class Window:
 
 
 def window_at(moment: datetime, length: timedelta) -> Window:
-    """Return the window of a moment with a time zone; windows of one length are counted from 1970-01-01T00:00:00Z."""
+    """Return the window that contains a moment with a time zone; windows are counted from 1970-01-01T00:00:00Z."""
     if moment.tzinfo is None:
         raise ValueError(f"moment is {moment.isoformat()}, must name a time zone")
     if length % timedelta(seconds=1) or not timedelta(seconds=1) <= length <= LONGEST:
@@ -56,10 +56,10 @@ def window_at(moment: datetime, length: timedelta) -> Window:
 
 
 def window_from(over: datetime | None, moment: datetime, length: timedelta) -> Window:
-    """Return the window of a moment, or of `over` if that is later; the window begins no earlier than `over`.
+    """Return the window that contains the later of `moment` and `over`; this window begins no earlier than `over`.
 
     Args:
-        over: the end of the last window, which may have had another length; None: there was no window before.
+        over: the end of the last window, whose length may have been another; None: there was no window before.
     """
     if over is None:
         return window_at(moment, length)
@@ -68,10 +68,10 @@ def window_from(over: datetime | None, moment: datetime, length: timedelta) -> W
 
 
 def tiling(length: timedelta, window: Window) -> str:
-    """Say when windows of a length begin; empty if a window begins at every midnight, which needs no explanation.
+    """Return a sentence on when windows of a length begin; empty if one begins at every midnight, as people expect.
 
     Args:
-        window: the present one.
+        window: the present window, as an example.
     """
     if not timedelta(days=1) % length:
         return ""
@@ -84,7 +84,7 @@ def tiling(length: timedelta, window: Window) -> str:
 
 
 def named_window(name: str, length: timedelta) -> Window:
-    """Return the window of that name; ValueError if no window of this length has it."""
+    """Return the window with the name `name`; ValueError if no window of this length has this name."""
     start = window_start(name)
     window = window_at(start, length)
     if window.start != start or window.name != name:
@@ -93,7 +93,7 @@ def named_window(name: str, length: timedelta) -> Window:
 
 
 def is_window(name: str) -> bool:
-    """Return whether a window of any length has this name."""
+    """Return whether there is a window, of any length, with the name `name`."""
     try:
         return named_window(name, timedelta(seconds=1)).name == name
     except ValueError:
@@ -101,7 +101,7 @@ def is_window(name: str) -> bool:
 
 
 def window_start(name: str) -> datetime:
-    """Return when a window of that name begins; ValueError for another text, or a year not in 1970..8999."""
+    """Return when the window with this name begins; ValueError: `name` is no time, or its year is not in 1970..8999."""
     try:
         start = datetime.strptime(name, _NAME).replace(tzinfo=timezone.utc)
     except ValueError:
@@ -112,9 +112,10 @@ def window_start(name: str) -> datetime:
 
 
 def window_names(windows: Iterable[str]) -> dict[str, str]:
-    """Return the name of each window as people read and type it: its first day, or its first minute, in UTC.
+    """Return each window's name as people read and type it: the window's first day, or its first minute, in UTC.
 
-    A day is written 2026-11-21, a minute 2026-11-21T13:00Z. If one window does not begin at midnight, all get minutes.
+    A day is written 2026-11-21, a minute 2026-11-21T13:00Z. If one window does not begin at midnight, all names have
+    minutes.
     """
     starts = {name: window_start(name) for name in windows}
     days = not any((start - _ORIGIN) % timedelta(days=1) for start in starts.values())
@@ -131,10 +132,10 @@ def _text(start: datetime, *, days: bool) -> str:
 
 
 def last_changed(counts: Mapping[Key, Count], key: Key, count: Count) -> dict[Key, Count]:
-    """Change the count of one window or day, and return the 16 counts that were changed last.
+    """Set the count of one window or day, and return the 16 counts that were changed most recently.
 
-    The clock may be wrong, so the last windows that it showed are kept, not only the newest. Then a client with a clock
-    that was ahead can still report, and a clock that jumps between windows starts no new count.
+    The clock may be wrong, so the counts of the last windows that the clock showed are kept, not only the newest count.
+    Then a client whose clock was ahead can still report, and a clock that jumps between windows starts no new count.
     """
     changed = {**{other: kept for other, kept in counts.items() if other != key}, key: count}
     return dict(list(changed.items())[-MOST_KEPT:])
@@ -152,7 +153,7 @@ def duration(text: str) -> timedelta:
 
 
 def duration_text(span: timedelta) -> str:
-    """Return a span of whole seconds as `duration` reads it, in the greatest unit: 1d, 90m."""
+    """Return a span of whole seconds as a text that `duration` reads, in the largest unit that divides it: 1d, 90m."""
     seconds = int(span.total_seconds())
     return next(f"{seconds // unit}{letter}" for letter, unit in reversed(_UNITS.items()) if not seconds % unit)
 
