@@ -119,9 +119,7 @@ class Campaign(Part):
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """BLAKE2b-256 of the campaign file without the dictionary's path, and with a commitment instead of the hash
-        key.
-        """
+        """BLAKE2b-256 of the campaign file without the dictionary's path, and with a commitment for the hash key."""
         return hashlib.blake2b(canonical_json(self._fixed()), digest_size=32).digest()
 
     @property
@@ -251,8 +249,7 @@ class Campaign(Part):
         return released_bytes(self.discovery_format, self.require_keep_rule().counts)
 
     def read_dictionary(self) -> Dictionary | None:
-        """Read the dictionary beside the campaign file; None for the open domain; UsageError: it is missing or wrong.
-        """
+        """Read the dictionary beside the campaign file; None: the open domain; UsageError: it is missing or wrong."""
         if self.dictionary is None:
             return None
         path = (Path() if self._path is None else self._path.parent) / self.dictionary.path

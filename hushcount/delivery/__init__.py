@@ -1,6 +1,6 @@
-"""Delivery: reports from an app to a collector, with a queue on the device. Start with `Sender`.
+"""Delivery: sends reports from an app to a collector, with a queue on the device. Apps begin with `Sender`.
 
-`import hushcount` does not import this package, because it needs SQLite and TLS.
+`import hushcount` does not import this package, because the package needs SQLite and TLS.
 """
 
 from hushcount.delivery.events import Delivery, Event

@@ -1,18 +1,19 @@
 """Which reports count when they arrive: at most the cap of each stream, in a window of the collector's clock.
 
-The shuffler counts a report in the window in which it arrives, not in which it was made. So a report is made only if
-the waiting reports and plain values of its stream and the reports that arrived in the present window are together
-fewer than the cap. Then no report is charged that the cap drops: after days offline, the first reports wait, and later
-ones were not made.
+The shuffler counts a report in the window in which the report arrives, not in the window in which it was made. So a
+report is made only if the waiting reports and plain values of its stream and the reports that arrived in the present
+window are together fewer than the cap. Then no report is charged to the budget and dropped by the cap afterwards: in
+days without a connection, a client makes reports only up to the cap, and these reports wait.
 
-The present window follows the collector's clock: the `Date` of its last answer 202, plus the time that has passed on
-the device since. Before the first such answer, or if the device's clock was set back since, it follows the device's
-clock. If the device's clock was set ahead after that answer, the present window looks like a later one until the next
-answer. Reports up to the cap of one window may then be charged although they do not count.
+The present window is found by the collector's clock: the `Date` of the collector's last answer 202, plus the time that
+has passed on the device since that answer. Before the first answer 202, or if the device's clock was set back after the
+last one, the present window is found by the device's clock. If the device's clock was set ahead after the last answer
+202, the present window looks like a later window until the next answer. Reports up to the cap of one window may then be
+charged although the shuffler does not count them.
 
-A collector that lies about the time gets no more reports and costs no more budget, because `Allowance` separately
-bounds the reports in a window of the device's clock. But it can keep its client from making reports, for two windows
-of the device's clock after an answer.
+A collector that lies about the time gets no additional reports and costs no additional budget, because `Allowance`
+separately bounds the reports in a window of the device's clock. But a collector that lies can keep its client from
+making reports, for two windows of the device's clock after each answer.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ _Counts = Mapping[str, int]
 
 @dataclass(frozen=True)
 class _Arrived:
-    """What is kept of the collector's answers.
+    """What the client stores about the collector's answers.
 
     Attributes:
-        answered: when the last answer came, by the device's clock, in seconds since 1970.
-        ahead: how many seconds the collector's clock was ahead of the device's clock then.
-        windows: how many reports arrived in the last windows, by the start of the window and by stream.
+        answered: when the collector's last answer came, by the device's clock, in seconds since 1970.
+        ahead: how many seconds the collector's clock was ahead of the device's clock at the last answer.
+        windows: how many reports arrived in each of the last windows, by the window's start and by stream.
     """
 
     answered: float = 0.0
@@ -57,10 +58,10 @@ class _Arrived:
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """Counts the reports of one campaign's queue that arrive, within changes of the queue; processes may share it.
+    """Counts the reports of one campaign's queue that arrive; each count is stored together with the queue's change.
 
-    Threads may share it too. Threads that report at the same moment may exceed the cap, by one report each at most; the
-    reports over the cap are charged but do not count.
+    Threads and processes may share this object. Threads that report at the same moment may exceed the cap, by one
+    report each at most; the reports over the cap are charged, but the shuffler does not count them.
     """
 
     queue: Queue
@@ -68,8 +69,9 @@ class Arrivals:
     clock: Clock = MACHINE
 
     def require_room(self, campaign: Campaign, streams: Sequence[Stream], anew: bool = False) -> None:
-        """Raise OverCap unless one more report of each stream counts; `anew`: it is made from a waiting value."""
-        # Read first what waits: a report that is sent meanwhile is then counted twice, not missed.
+        """Raise OverCap unless one more report of each stream would count; `anew`: it is made from a waiting value."""
+        # Read first how many reports wait, then how many arrived: a report that is sent between the two steps is then
+        # counted twice, not missed.
         there = self.queue.waiting_of(streams)
         _, came = _read(self.queue.fact(_FACT)).present(self.clock.seconds(), self._seconds)
         for stream, (reports, values) in zip(streams, there, strict=True):
@@ -82,10 +84,11 @@ class Arrivals:
                 )
 
     def sent(self, claimed: Claimed, at: float | None) -> int:
-        """Remove claimed reports that the collector took, and count them; return how many were still there.
+        """Remove claimed reports that the collector took, and count them as arrived; return how many were still queued.
 
         Args:
-            at: when the collector took them, by its clock, in seconds since 1970; None if its answer has no time.
+            at: when the collector took the reports, by its own clock, in seconds since 1970; None if its answer has no
+                time.
         """
         now = self.clock.seconds()
 
@@ -94,7 +97,8 @@ class Arrivals:
             after = before if at is None else _Arrived(now, at - now, before.windows)
             start, there = after.present(now, self._seconds)
             stream = str(claimed.stream)
-            # Keep the next window: it may have begun at another collector. Later ones come from a wrong clock.
+            # Keep the count of the next window, which may have begun at another collector. Drop counts of later
+            # windows, because only a wrong clock can show them.
             known = {other: counts for other, counts in before.windows if other <= start + self._seconds}
             counts = last_changed(known, start, {**there, stream: there.get(stream, 0) + number})
             return json.dumps(asdict(_Arrived(after.answered, after.ahead, tuple(counts.items()))))

@@ -1,7 +1,7 @@
-"""A small SQLite database of one client, in a file that only its user can read or in memory; and its folder.
+"""A small SQLite database of one client, in memory or in a file that only its user can read; and the file's folder.
 
-A change is tried once: when its block ends, the whole change is on the disk, or nothing of it. A connection to a file
-is open during one change only, so that a forked process never inherits one.
+A change is tried once: when its block ends, either the whole change or no part of it is on the disk. A connection to a
+file is open during one change only, so that a forked process never inherits a connection.
 """
 
 from __future__ import annotations
@@ -20,27 +20,30 @@ from hushcount.formats.whole_files import sync
 
 _BUSY_SECONDS = 30.0
 _SETTINGS = (
-    # The journal is truncated, not removed: a commit then changes only the journal file, which SQLite syncs.
+    # The journal is truncated, not removed, so that the end of a commit changes only the journal file, which SQLite
+    # syncs, and not the folder.
     "PRAGMA journal_mode = TRUNCATE",
     "PRAGMA synchronous = FULL",
-    # Deleted rows contain plain values if the app keeps these.
+    # Overwrite deleted rows, because they contain plain values if the app keeps plain values.
     "PRAGMA secure_delete = ON",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA temp_store = MEMORY",
 )
-# SQLite has locks of its own. A fork waits until no thread holds one; otherwise the child could never take that lock.
+# SQLite has locks of its own. A fork waits until no thread holds a lock of SQLite; otherwise the child could never take
+# that lock.
 _ALONE = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release)
 
 
 class Database:
-    """Tables in a file of mode 0600, or in memory if `path` is None; threads and processes may share it.
+    """Tables in a file of mode 0600, or in memory if `path` is None; threads and processes may share the tables.
 
-    A database in memory belongs to the process that made it: a child that is forked later begins with an empty one.
+    A database in memory belongs to the process that made it, so a child that is forked later begins with an empty
+    database.
 
     Args:
-        path: of the file, made with the first change.
+        path: path of the file, which the first change makes.
         schema: statements that make the tables if they are missing.
     """
 
@@ -52,12 +55,12 @@ class Database:
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection in a transaction, which ends with the block.
+        """Yield a connection in a transaction; the transaction ends when the `with` block ends.
 
         Raises:
-            UsageError: others can read the file.
-            FormatError: it is damaged.
-            HushcountError: it cannot be read or written; nothing has changed.
+            UsageError: other users can read the database's file.
+            FormatError: the database's file is damaged.
+            HushcountError: the database's file cannot be read or written; nothing has changed.
         """
         with _ALONE:
             try:
@@ -98,7 +101,7 @@ class Database:
 
 
 def _require_private(path: Path) -> None:
-    """Make the file if it is missing; UsageError if it is no file, or others can read it."""
+    """Make the file if it is missing; UsageError if `path` is no regular file, or if other users can read it."""
     try:
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -106,7 +109,8 @@ def _require_private(path: Path) -> None:
                 sync(path.parent)
         except FileExistsError:
             pass
-        # Not opened: closing any descriptor of the file would release SQLite's locks on it.
+        # The file is not opened to read its mode, because closing any descriptor of the file would release SQLite's
+        # locks on it.
         mode = os.stat(path).st_mode
     except OSError as error:
         raise HushcountError(f"cannot write queue file {path}: {error.strerror}; nothing changed") from None
@@ -117,11 +121,11 @@ def _require_private(path: Path) -> None:
 
 
 def own_folder(path: Path) -> Path:
-    """Return a directory that others cannot change, made with mode 0700 if it is missing.
+    """Return a directory that other users cannot change; it is made with mode 0700 if it is missing.
 
     Raises:
-        UsageError: it is no directory, or others can write to it.
-        HushcountError: it cannot be made.
+        UsageError: `path` is no directory, or other users can write to it.
+        HushcountError: the directory cannot be made.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)

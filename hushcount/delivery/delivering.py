@@ -1,4 +1,4 @@
-"""Ask the evaluator, then take due reports from the queue, send them in batches, and settle each by the answer."""
+"""Ask the evaluator, then send the due reports of the queue in batches, and settle each batch by its answer."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ from hushcount.errors import HushcountError
 
 _MOST_REPORTS = 1000
 _MOST_BYTES = 1 << 18
-"""Longest request. By default a collector accepts a megabyte; a batch that it refuses as too long is halved."""
+"""Most bytes of a request. By default a collector accepts a megabyte; a batch that the collector refuses as too long is
+halved.
+"""
 _SECONDS_UNTIL_MADE = 3_600.0
-"""How long a value waits if no report can be made of it now."""
+"""How long a plain value waits before the next attempt, if no report can be made of it now."""
 
 
 @dataclass
 class _Done:
-    """What one delivery did so far."""
+    """What one call of `deliver` has done so far."""
 
     sent: int = 0
     remade: int = 0
@@ -42,13 +44,13 @@ class _Done:
     asked: bool = False
     """Whether the collector was asked for the campaign file because an epoch was closed."""
     makes: bool = True
-    """Whether reports can be made of plain values, as far as is known."""
+    """Whether reports can be made of plain values; false once an attempt failed in this delivery."""
     most: int = _MOST_REPORTS
 
 
 @dataclass(frozen=True, eq=False)
 class Deliverer:
-    """Sends what waits in a queue; threads may share it, because each batch is claimed first."""
+    """Sends the reports of a queue; threads may share this object, because each batch is claimed before it is sent."""
 
     site: Site
     queue: Queue
@@ -61,7 +63,7 @@ class Deliverer:
     clock: Clock
 
     def deliver(self, early: bool) -> Delivery:
-        """Ask for evaluations and send reports that are due, or all of them if `early`; see `Sender.deliver`."""
+        """Ask for due evaluations and send due reports, or all of them if `early`; see `Sender.deliver`."""
         done = _Done()
         done.blank += self.asker.ask(early)
         client = None if self.budget.opted_out else self.present.refreshed()
@@ -74,7 +76,8 @@ class Deliverer:
             if claimed is None:
                 break
             if not claimed.usable[0] <= self.clock.seconds() < claimed.usable[1]:
-                # This process slept, or its clock was set back: another process may have claimed the reports meanwhile.
+                # This process slept, or its clock was set back, so another process may have claimed the same reports
+                # meanwhile.
                 continue
             if claimed.fingerprint:
                 client = self._settle(claimed, post(self.site, self.queue, claimed), client, done)
@@ -95,9 +98,10 @@ class Deliverer:
         )
 
     def seconds_to_wait(self, began: float) -> float:
-        """Return how many seconds to wait for new work after a delivery; `began`: its start, in seconds since 1970.
+        """Return how many seconds to wait after a delivery that began at `began`, in seconds since 1970.
 
-        Reports that were due at that moment and still wait cannot be sent now, so they do not shorten the wait.
+        Reports that were due when the delivery began and still wait cannot be sent now, so they do not shorten the
+        wait.
         """
         now = self.clock.seconds()
         due, held, asked = self.queue.next_due(), held_until(self.queue, now), self.asker.next_due()
@@ -135,10 +139,11 @@ class Deliverer:
         self.tell("again", verdict.reason, len(claimed.rows), claimed.stream)
 
     def _closed(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
-        """Turn reports that came too late into plain values, to make new reports from; drop reports without a value."""
+        """Turn reports that came too late into plain values, to make new reports; drop reports without a value."""
         kept = [one.value is not None for one in claimed.waiting]
         if not done.asked:
-            # Fetch even if no report is made anew, because the next reports must be of the present epoch.
+            # Fetch the campaign file even if no report is made anew, because the next reports must be of the present
+            # epoch.
             done.asked = True
             client = self.present.refreshed(anyway=True)
         if verdict.reason == "epoch_closed" and not any(kept):
@@ -168,7 +173,7 @@ class Deliverer:
                 reason = "budget_spent"
             except HushcountError as error:
                 if not ready:
-                    # The cap is reached, or keys have expired: the other values would fail too.
+                    # The cap is reached, or keys have expired, so no report could be made of the other values either.
                     done.makes = False
                     self.queue.give_back(claimed, self.clock.seconds() + _SECONDS_UNTIL_MADE)
                     self.tell("again", str(error), len(claimed.rows) - place, one.stream)

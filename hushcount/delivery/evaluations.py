@@ -1,4 +1,4 @@
-"""Ask the evaluator for the names of discovery reports, and put the finished reports in the place of their blanks."""
+"""Ask the evaluator for the names of discovery reports, and replace the blanks in the queue by the finished reports."""
 
 from __future__ import annotations
 
@@ -20,25 +20,27 @@ from hushcount.discovery.making import finish_all
 from hushcount.discovery.oblivious import MOST_EVALUATIONS, Unanswered
 
 EQUIVOCATION = "equivocation"
-"""The reason when an answer was not made with the campaign's evaluator key: another key could mark the client."""
+"""The reason when an answer was not made with the campaign's evaluator key. Such an answer is refused, because a key
+for this client alone would mark the client's reports.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Asker:
-    """Asks for the open evaluations of this process; threads may share it.
+    """Asks for the open evaluations of this process; threads may share this object.
 
-    The content, the number and the times of requests do not depend on values: there is one evaluation for each report.
-    So requests are not padded: their sizes reveal only how many reports were made, and the collector counts these
-    anyway.
+    The content, the number and the times of requests do not depend on values, because there is one evaluation for each
+    report. So requests are not padded: the sizes of requests reveal only how many reports were made, and the collector
+    counts the reports in any case.
 
     Args:
         site: the evaluator.
-        queue: where the blanks are.
-        evaluations: of this process.
+        queue: the queue that holds the blanks of the reports.
+        evaluations: the open evaluations of this process.
         budget: says whether the person opted out.
-        delay: each finished report waits a random time of at most this many seconds, so that it reveals no more about
-            the time of use than its evaluation did.
-        tell: is told each step.
+        delay: each finished report waits a random time of at most this many seconds, so that the report reveals no more
+            about the time of use than its evaluation did.
+        tell: function that is called with each step.
         clock: the device's.
     """
 
@@ -51,14 +53,15 @@ class Asker:
     clock: Clock
 
     def ask(self, early: bool) -> Counter[str]:
-        """Ask what is due, or all if `early`; return how many reports are sent without their value, by reason.
+        """Ask for due evaluations, or all if `early`; return how many reports are sent without a value, by reason.
 
-        An evaluation that fails is asked for again after a pause, with the same bytes, until its time is up
-        (`OpenEvaluation.until`). With `early` it is not asked for again: its blank is sent.
+        If no answer comes, the evaluation is asked for again after a pause, with the same bytes, until its time is up
+        (`OpenEvaluation.until`). With `early` there is no second attempt, and the blank of the report is sent.
         """
         blank: Counter[str] = Counter()
         if self.evaluations.next_due() is None:
-            # Always so without an evaluator: do not open the queue's file for nothing.
+            # Without an evaluator this is always the case. Return before the queue's file is opened, because nothing is
+            # needed from it.
             return blank
         most = MOST_EVALUATIONS
         while held_until(self.queue, self.clock.seconds(), EVALUATOR) is None and not self.budget.opted_out:
@@ -69,7 +72,7 @@ class Asker:
                 taken = self._still_waiting(taken, blank)
                 verdict = self._settle(taken, blank) if taken else Verdict("sent")
             except BaseException:
-                # The disk is full, or the user interrupts: the evaluations wait for the next call.
+                # If the disk is full or the user interrupts, the evaluations wait for the next call.
                 self.evaluations.add(taken)
                 raise
             if verdict.fate == "smaller":
@@ -83,18 +86,18 @@ class Asker:
         return blank
 
     def next_due(self) -> float | None:
-        """Return when there may be something to ask, in seconds since 1970; None without an evaluation."""
+        """Return when the next evaluation may be asked for, in seconds since 1970; None if no evaluation is open."""
         due = self.evaluations.next_due()
         return None if due is None else max(due, held_until(self.queue, self.clock.seconds(), EVALUATOR) or 0.0)
 
     def _still_waiting(self, taken: list[OpenEvaluation], blank: Counter[str]) -> list[OpenEvaluation]:
-        """Return the evaluations of blanks that still wait, and extend the claims so that nobody sends these blanks."""
+        """Return the evaluations whose blanks still wait, and extend the blanks' claims, so that no blank is sent."""
         there = self.queue.renew([one.claim for one in taken], self.clock.seconds() + self.queue.lease)
         self._lost(there.count(False), "too_late", blank)
         return [one for one, waits in zip(taken, there, strict=True) if waits]
 
     def _settle(self, taken: list[OpenEvaluation], blank: Counter[str]) -> Verdict:
-        """Ask for evaluations in one exchange, and settle them by the answer."""
+        """Ask for evaluations in one exchange, and settle the evaluations by the answer."""
         body = b"".join(one.pending.evaluation for one in taken)
         reports: list[bytes] = []
         try:
@@ -106,7 +109,8 @@ class Asker:
         except NoAnswer as failure:
             verdict = Verdict("again", failure.failure)
         except Unanswered:
-            # Not asked again: by wrong answers the evaluator could choose the moment of the right one.
+            # After a wrong answer the evaluations are not asked for again; otherwise an evaluator could give wrong
+            # answers until a moment of its choice.
             verdict = Verdict("dropped", EQUIVOCATION)
         if verdict.fate in ("again", "smaller"):
             self.evaluations.add(taken)
@@ -123,7 +127,7 @@ class Asker:
         return verdict
 
     def _give_up(self, evaluations: list[OpenEvaluation], reason: str, blank: Counter[str]) -> None:
-        """Release the blanks, to be sent at the times at which finished reports would be sent."""
+        """End the claims of the blanks, so that they are sent at the times at which finished reports would be sent."""
         if evaluations:
             self.queue.settle([Settled(one.claim, self._due()) for one in evaluations])
             self._lost(len(evaluations), reason, blank)

@@ -1,4 +1,4 @@
-"""What a sender did, as an app may show it: typed, and without any value."""
+"""What a sender did, as typed events that an app may show; no event contains a value."""
 
 from __future__ import annotations
 
@@ -35,16 +35,18 @@ class Event:
     """One step of a sender.
 
     Attributes:
-        at: by this machine's clock.
+        at: the time of the step by this machine's clock.
         what: fetched, unchanged, not_fetched: the campaign file. refused: the policy refuses the campaign file. waits:
-            a plain value waits for a campaign file. queued: reports wait to be sent. sent: the collector has them.
-            again: they are sent again later. remade: made anew under the present campaign file. dropped: given up.
-            answered: the evaluations of discovery reports came. not_answered: they are asked for again later.
-            blank: no evaluation came, and the reports are sent without their values; with the reason "equivocation"
-            if an answer was not made with the campaign's evaluator key. forgotten: deleted when the person opted out.
-        reports: how many.
-        stream: their stream, if all are of the same stream.
-        reason: why, in the collector's word or in a sentence of this library; it never contains a value.
+            a plain value waits until there is a campaign file. queued: reports wait to be sent. sent: the collector has
+            the reports. again: the reports will be tried again later. remade: reports were made from plain values under
+            the present campaign file. dropped: reports were given up. answered: the evaluations of discovery reports
+            came. not_answered: evaluations will be asked for again later. blank: no evaluation came, so the reports are
+            sent without their values; the reason is "equivocation" if an answer was not made with the campaign's
+            evaluator key. forgotten: waiting reports were deleted because the person opted out.
+        reports: how many reports the step is about.
+        stream: the stream of the reports, if all reports have the same stream.
+        reason: why the step was taken, as the collector's name of a problem or as a sentence of this library; the
+            reason never contains a value.
     """
 
     at: datetime
@@ -55,16 +57,16 @@ class Event:
 
 
 class TellEvent(Protocol):
-    """A function that is told each step."""
+    """A function that is called with each step."""
 
     def __call__(self, what: What, reason: str, reports: int = 0, stream: Stream | None = None) -> None:
-        """Note a step."""
+        """Store a step."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class EventLog:
-    """The newest events of a sender, a thousand at most; threads may share it."""
+    """The newest events of a sender, a thousand at most; threads may share this object."""
 
     _events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False)
@@ -82,18 +84,19 @@ class EventLog:
 class Delivery:
     """What one call of `deliver` did.
 
-    What waited before, and what was reported meanwhile, is now sent, dropped or waiting:
-    `before + reported + added = sent + dropped + waiting`, if only one process delivers.
+    If only one process delivers, each report that waited before or was made meanwhile is now sent, dropped or waiting:
+    `before + reported + added = sent + dropped + waiting`.
 
     Attributes:
         sent: reports that the collector has on its disk.
         remade: reports that were made from waiting plain values.
-        added: `remade` less the number of those values, because one value may become a report of each stream.
+        added: `remade` minus the number of plain values that became reports; above 0 if a value became two reports, one
+            of each stream.
         dropped: reports that were given up, by reason.
-        waiting: reports, and plain values, that wait now.
-        held_until: before this moment nothing is sent, because of failures; None: no failure.
-        blank: discovery reports without their values, because their evaluations did not come, by reason. They are
-            counted in `sent` or `waiting` like all others.
+        waiting: reports and plain values that wait after the call.
+        held_until: because of failures, nothing is sent before this moment; None: reports may be sent now.
+        blank: discovery reports without their values, because their evaluations did not come, by reason. These reports
+            are also counted in `sent` or `waiting`.
     """
 
     sent: int = 0
@@ -105,7 +108,7 @@ class Delivery:
     blank: Mapping[str, int] = field(default_factory=dict)
 
     def then(self, later: Delivery) -> Delivery:
-        """Return what this call and a later one did together."""
+        """Return the sum of what this call and a later call did."""
         return Delivery(
             self.sent + later.sent,
             self.remade + later.remade,

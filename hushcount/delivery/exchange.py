@@ -1,7 +1,7 @@
 """One HTTP request and its answer, bounded in bytes and in time, whatever the other side does.
 
-It follows no redirect and keeps no cookie. It sends only the headers of the request, the app's token of the site, and
-the headers that HTTP needs.
+An exchange follows no redirect and keeps no cookie. It sends only the headers of the request, the app's token for the
+site, and the headers that HTTP needs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError
 
 _MOST_ANSWER_BYTES = 1 << 16
-"""Longest body of an answer to a POST."""
+"""Most bytes in the body of an answer to a POST."""
 _MOST_HEAD_BYTES = 1 << 16
-"""Longest head of an answer, with the framing of a body in chunks."""
+"""Most bytes in the head of an answer, together with the framing of a body that is sent in chunks."""
 _DATE_LETTERS = len("Thu, 26 Nov 2026 04:34:09 GMT")
 Failure = Literal["unreachable", "bad_certificate", "too_slow", "too_long", "malformed"]
 _SENTENCES: Mapping[Failure, str] = {
@@ -39,7 +39,7 @@ _SENTENCES: Mapping[Failure, str] = {
 
 
 class NoAnswer(HushcountError):
-    """No whole answer came. The request may have arrived or not: send the same bytes again."""
+    """No whole answer came. The request may or may not have arrived, so the caller sends the same bytes again."""
 
     def __init__(self, site: Site, failure: Failure) -> None:
         super().__init__(f"no answer of {site.host} port {site.port}: {_SENTENCES[failure]}")
@@ -58,7 +58,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer; names of headers are in lower case, and of several headers with one name only the first is kept."""
+    """An answer; names of headers are in lower case, and if several headers have one name, only the first is kept."""
 
     status: int
     headers: Mapping[str, str]
@@ -66,10 +66,10 @@ class Reply:
 
     @property
     def date(self) -> float | None:
-        """When the answer was made, by the other side's clock, in seconds since 1970; None if `Date` has no such form.
+        """When the answer was made, by the other side's clock, in seconds since 1970; None if `Date` has another form.
 
-        The form is IMF-fixdate, which RFC 9110, section 5.6.7, demands of senders; years are limited to those of
-        windows.
+        `Date` must be an IMF-fixdate, the form that RFC 9110, section 5.6.7, demands of senders, with a year that a
+        window can have.
         """
         text = self.headers.get("date", "")
         try:
@@ -82,7 +82,7 @@ class Reply:
 
 
 def post_octets(site: Site, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
-    """Post bytes, with the app's token if the site has one; NoAnswer: no whole answer came."""
+    """Post bytes, with the app's token if the site has a token; NoAnswer: no whole answer came."""
     sent = {"Content-Type": "application/octet-stream", **(headers or {})}
     if site.app_token is not None:
         sent["Authorization"] = f"Bearer {site.app_token}"
@@ -90,7 +90,7 @@ def post_octets(site: Site, path: str, body: bytes, headers: Mapping[str, str] |
 
 
 def exchange(site: Site, request: Request, most: int) -> Reply:
-    """Send a request on a connection of its own and return the answer, with a body of at most `most` bytes.
+    """Send a request on a new connection and return the answer, which has a body of at most `most` bytes.
 
     Raises:
         NoAnswer: no connection was made, no head of an answer came within the site's seconds, or the status is 200 and
@@ -105,7 +105,7 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
         line = _Line(connection.sock, MACHINE.steady() + site.seconds, most + _MOST_HEAD_BYTES)
         connection.sock = line  # has the methods of a socket that http.client uses
         headers = {"Connection": "close", **request.headers}
-        # A proxy may refuse a long body, and close the connection before it has read all of it.
+        # A proxy may refuse a long body, and close the connection before it has read the whole body.
         with suppress(BrokenPipeError, ConnectionResetError):
             connection.request(request.method, site.path + request.path, request.body, headers)
         asked = True
@@ -124,7 +124,7 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
     except (ValueError, OverflowError):
         if not asked:
             raise
-        # http.client accepts a chunk with a length of -5 bytes, and then cannot read it.
+        # http.client accepts a chunk with a length of -5 bytes, and then fails to read the chunk.
         raise NoAnswer(site, "malformed") from None
     finally:
         if line is not None:
@@ -133,13 +133,13 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
 
 
 def _body(site: Site, answer: http.client.HTTPResponse, most: int) -> bytes:
-    """Return a body; if it is too long or breaks off, raise for status 200, else return b"": the status says enough."""
+    """Return a body. If it is too long or incomplete, raise for status 200; else return b"", as the status suffices."""
     try:
         # If Content-Length says that the body is too long, the body is not fetched.
         if (answer.length or 0) > most or len(body := answer.read(most + 1)) > most:
             raise NoAnswer(site, "too_long")
         if answer.length:
-            # http.client returns what there is of a body that ends too early.
+            # If a body ends too early, http.client returns the part that came.
             raise NoAnswer(site, "malformed")
     except (NoAnswer, _TooLong, OSError, http.client.HTTPException, ValueError, OverflowError):
         if answer.status == 200:
@@ -163,7 +163,7 @@ def _connection(site: Site) -> http.client.HTTPConnection:
 
 
 def _proxy(site: Site) -> tuple[str, int] | None:
-    """Return host and port of the proxy that the environment names for a site, if the site allows proxies."""
+    """Return host and port of the proxy that the environment names for a site; None if the site permits no proxy."""
     if not site.environment_proxies or urllib.request.proxy_bypass(f"{site.host}:{site.port}"):
         return None
     named = urllib.request.getproxies().get("https" if site.by_tls else "http", "")
@@ -179,7 +179,7 @@ def _first_of_each(answer: http.client.HTTPResponse) -> dict[str, str]:
 
 
 class _TooLong(Exception):
-    """More bytes came than the whole answer may have."""
+    """The answer has more bytes than it may have."""
 
 
 class _Line:
@@ -208,7 +208,7 @@ class _Line:
         return io.BufferedReader(_Received(self))
 
     def close(self) -> None:
-        """Do nothing: http.client closes its socket before the answer is read; `exchange` closes the real one."""
+        """Do nothing: http.client calls this before the answer is read, and later `exchange` closes the real socket."""
 
     def _set_time(self) -> None:
         left = self._deadline - MACHINE.steady()

@@ -1,6 +1,6 @@
-"""One report of a value, ready to be queued, and the evaluation that it may need from the evaluator.
+"""One report of a value, ready to be queued, and the evaluation that the report may need from the evaluator.
 
-Open evaluations contain values: they wait in this process's memory, and are never written to a disk.
+Open evaluations contain values, so they wait in this process's memory and are never written to a disk.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from hushcount.items import canonical
 
 @dataclass(frozen=True, eq=False)
 class OpenEvaluation:
-    """The evaluation of one discovery report; the blank of this report is queued.
+    """The evaluation of one discovery report, whose blank waits in the queue.
 
     Attributes:
-        claim: of the blank in the queue.
-        fingerprint: of the campaign file, in hexadecimal.
-        due: when it is asked for, in seconds since 1970: drawn at random, by the same law for every value.
-        until: when its blank is sent if no answer has come.
+        claim: claim of the blank in the queue.
+        fingerprint: fingerprint of the campaign file, in hexadecimal.
+        due: when the evaluation is asked for, in seconds since 1970; this time is drawn at random, by the same law for
+            every value.
+        until: if no answer has come by this moment, the report's blank is sent.
     """
 
     claim: str
@@ -38,9 +39,10 @@ class OpenEvaluation:
 
 
 class OpenEvaluations:
-    """The evaluations of one process; threads may share it.
+    """The open evaluations of one process; threads may share this object.
 
-    A process that is forked later begins with none: its parent asks for them, so that they never ask for the same one.
+    A process that is forked later begins without open evaluations. Its parent asks for the parent's evaluations, so
+    that the two processes never ask for the same evaluation.
     """
 
     def __init__(self) -> None:
@@ -55,7 +57,7 @@ class OpenEvaluations:
             self._open += evaluations
 
     def take(self, now: float, most: int, early: bool) -> list[OpenEvaluation]:
-        """Remove and return evaluations that are due, or all if `early`, of one campaign file, the earliest first."""
+        """Remove and return evaluations of one campaign file, the earliest first: the due ones, or all if `early`."""
         with self._lock:
             self._forget_parents()
             due = sorted(
@@ -65,19 +67,19 @@ class OpenEvaluations:
             return self._removed([one for one in due if one.fingerprint == due[0].fingerprint][:most])
 
     def take_late(self, now: float, early: bool) -> list[OpenEvaluation]:
-        """Remove and return evaluations that were not answered in time, or all if `early`."""
+        """Remove and return the evaluations that were not answered in time, or all evaluations if `early`."""
         with self._lock:
             self._forget_parents()
             return self._removed([one for one in self._open if early or not is_ahead(one.until, now, 2 * LONGEST_WAIT)])
 
     def next_due(self) -> float | None:
-        """Return when the next evaluation is due, in seconds since 1970; None without any."""
+        """Return when the next evaluation is due, in seconds since 1970; None if no evaluation is open."""
         with self._lock:
             self._forget_parents()
             return min((one.due for one in self._open), default=None)
 
     def clear(self) -> None:
-        """Forget all evaluations, and the values in them."""
+        """Delete all evaluations, with the values in them."""
         with self._lock:
             self._open = []
 
@@ -93,7 +95,7 @@ class OpenEvaluations:
 
 @dataclass(frozen=True)
 class Made:
-    """A report to queue, and the evaluation to keep once the report is queued; None if the report needs none."""
+    """A report to queue, and the evaluation to keep once the report is queued; None if it needs no evaluation."""
 
     waiting: Waiting
     evaluation: OpenEvaluation | None = None
@@ -101,11 +103,11 @@ class Made:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes reports, due after a random delay.
+    """Makes reports, each of which is due after a random delay.
 
     Args:
         delay: the longest delay, in seconds.
-        answer_within: for how many seconds an evaluation is repeated if no answer comes.
+        answer_within: for how many seconds an evaluation is asked for again if no answer comes.
         clock: the device's.
     """
 
@@ -114,7 +116,7 @@ class Maker:
     clock: Clock = MACHINE
 
     def made(self, client: Client, stream: Stream, value: str, keep_value: bool) -> Made:
-        """Make a report of a value; raises as the client does."""
+        """Make a report of a value; raises the same errors as `Client.report` and `Client.discovery_report`."""
         kept, fingerprint = value if keep_value else None, client.campaign.fingerprint.hex()
         due = self.clock.seconds() + random_seconds(self.delay)
         if stream == "reports":
@@ -122,7 +124,8 @@ class Maker:
         wanted = _discoverable(client, value)
         if not client.campaign.is_oblivious:
             return Made(Waiting(fingerprint, stream, client.discovery_report(wanted), kept, due))
-        # The evaluation is due at `due`. Its blank is sent at a random time too. Neither reveals the time of use.
+        # The evaluation is asked for at the random time `due`, and the blank is sent at another random time, so neither
+        # reveals the time of use.
         pending, claim, until = client.pending_discovery(wanted), new_evaluation(), due + self.answer_within
         blank = Waiting(
             fingerprint, stream, pending.blank, kept, until + random_seconds(self.delay), claim, claimed_until=until
@@ -131,6 +134,6 @@ class Maker:
 
 
 def _discoverable(client: Client, value: str) -> str | None:
-    """Return the value, or None if it is too long: to send nothing would reveal that it is too long."""
+    """Return the value, or None (a blank) if it is too long, because sending no report would reveal its length."""
     most = client.campaign.discovery_format.max_value_bytes
     return value if len(canonical(value).encode(errors="surrogatepass")) <= most else None

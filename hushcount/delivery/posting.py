@@ -1,6 +1,7 @@
-"""Post a batch of reports to the collector, or of elements to the evaluator.
+"""Post a batch of reports to the collector, or a batch of elements to the evaluator.
 
-After a failure nothing is sent to that party for a while. The pause is stored in the queue, so that all processes wait.
+After a failure, nothing is sent for a while to the party that failed. The pause is stored in the queue, so that all
+processes wait.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from hushcount.delivery.waiting import Claimed
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, pause
 
 COLLECTOR_TOKEN, EVALUATOR_TOKEN = "token", "evaluator_token"
-"""Two tokens: an evaluator that knew the collector's token could post in the client's name and use up its cap."""
+"""Names of the client's two tokens. There are two, because an evaluator that knew the collector's token could post in
+the client's name and use up the client's cap.
+"""
 
 
 def post(site: Site, queue: Queue, claimed: Claimed) -> Verdict:
-    """Post claimed reports, and return what the answer means for them."""
+    """Post claimed reports, and return what the answer means for these reports."""
     try:
         place = f"{claimed.stream}?fingerprint={claimed.fingerprint}"
         reply = posted(site, queue, place, claimed.body, COLLECTOR_TOKEN)
@@ -29,9 +32,9 @@ def post(site: Site, queue: Queue, claimed: Claimed) -> Verdict:
 
 
 def posted(site: Site, queue: Queue, place: str, body: bytes, token: str) -> Reply:
-    """Post bytes to a place of the campaign with a client token, and return the answer.
+    """Post bytes to the path `place` below the campaign's path, with a client token, and return the answer.
 
-    The token with this name is drawn when it is first needed, and then stays the same.
+    The client token with the name `token` is drawn when it is first needed, and is then kept in the queue.
 
     Raises:
         NoAnswer: no whole answer came.
@@ -42,17 +45,19 @@ def posted(site: Site, queue: Queue, place: str, body: bytes, token: str) -> Rep
 
 COLLECTOR = "hold"
 EVALUATOR = "hold_evaluator"
-"""Facts of the queue: how many attempts failed in a row, and until when nothing is sent, in seconds since 1970."""
+"""Names of two facts in the queue, for the collector and the evaluator: how many attempts failed in a row, and until
+when nothing is sent, in seconds since 1970.
+"""
 
 
 def held_until(queue: Queue, now: float, whom: str = COLLECTOR) -> float | None:
-    """Return until when nothing is sent, or None."""
+    """Return until when nothing is sent to the party `whom`; None if nothing forbids sending."""
     until = _read(queue, whom)[1]
     return until if is_ahead(until, now, LONGEST_WAIT) else None
 
 
 def hold(queue: Queue, now: float, asked: float, whom: str = COLLECTOR) -> float:
-    """Note one more failure, and return until when nothing is sent; `asked`: seconds by Retry-After."""
+    """Store one more failure, and return until when nothing is sent; `asked`: the seconds that Retry-After demands."""
     failures = _read(queue, whom)[0] + 1
     until = now + pause(failures, asked)
     queue.note(whom, f"{failures} {until}")
@@ -60,7 +65,7 @@ def hold(queue: Queue, now: float, asked: float, whom: str = COLLECTOR) -> float
 
 
 def release(queue: Queue, whom: str = COLLECTOR) -> None:
-    """Note that the other side answers."""
+    """Store that the other side answers, which ends the pause."""
     if _read(queue, whom)[0]:
         queue.note(whom, "0 0")
 

@@ -1,10 +1,11 @@
-"""The client of the present epoch: from the kept documents, or from the collector's newest if the policy accepts it.
+"""The client of the present epoch, made from the kept documents or from newer ones that the policy accepts.
 
 A request for the campaign file at the moment of use would reveal the time of use, which the random delay of reports
-hides. So once a file is kept, a report causes no request. Rounds of delivery ask for the file again, at a time that is
-drawn when the file comes and is kept with it. If a round begins after this time, it waits another random time before
-it asks, as a report does, because the process may just have started, or the machine may have slept. A process that
-ends earlier asks in a round that sends reports, because the collector sees their arrival in any case.
+hides. So once a campaign file is kept, making a report causes no request. Rounds of delivery ask for the campaign file
+again, at a time that is drawn when the file comes and is kept with the file. A round that begins after the drawn time
+waits another random time before it asks for the file, because the process may just have started, or the machine may
+have slept. A process that ends before the drawn time asks for the file in a round that sends reports, because the
+collector sees the arrival of these reports in any case.
 """
 
 from __future__ import annotations
@@ -37,25 +38,25 @@ from hushcount.policy import Policy
 
 _SECONDS_WITHOUT_FILE = 60.0
 _SLEPT = 120.0
-"""Seconds. Twice the longest time between two rounds: after more than this the process has slept."""
+"""Seconds. Twice the longest time between two rounds of delivery: after a longer time, the process has slept."""
 _LONGEST = 1.5 * LONGEST_WAIT
 MakeClient = Callable[[Publication], Client]
-"""Makes the client of a publication; raises if the policy refuses the publication."""
+"""A function that makes the client of a publication; it raises an error if the policy refuses the publication."""
 Tell = Callable[[What, str], None]
 
 
 class Present:
-    """The client of the newest campaign file that was accepted; threads may share it.
+    """The client of the newest campaign file that was accepted; threads may share this object.
 
-    If a file cannot be fetched or is refused, the file before it stays in use.
+    If a new campaign file cannot be fetched or is refused, the client continues to use the earlier file.
 
     Args:
         site: the collector.
-        policy: names the campaign, and bounds what is fetched.
+        policy: the policy, which names the campaign and bounds the length of the dictionary that is fetched.
         database: where the documents are kept.
         delay: the longest random time that an overdue request waits, in seconds.
-        make: makes a client.
-        tell: is told each step, with a reason.
+        make: function that makes a client.
+        tell: function that is called with each step and its reason.
         clock: the device's.
     """
 
@@ -72,17 +73,19 @@ class Present:
         self._due = 0.0
         self._drawn: float | None = None
         self.failure: HushcountError | None = None
-        """Why there is no client, or the last attempt failed; None if it did not."""
+        """Why there is no client, or why the last attempt to get a campaign file failed; None if that attempt
+        succeeded.
+        """
 
     def client(self) -> Client | None:
-        """Return the client at once, without asking the collector; None if there is none yet."""
+        """Return the client at once, without asking the collector; None if there is no client yet."""
         if not self._read:
             with self._lock:
                 self._kept()
         return self._client
 
     def first(self, once: bool) -> Client | None:
-        """Return the client; if no file was ever kept, ask for one, at most once a minute, or only `once` in all."""
+        """Return the client. If no campaign file was ever kept, ask for one, once a minute or only `once` in all."""
         with self._lock:
             never = self._kept() is None and not self._is_kept
             if never and not (once and self.failure) and self._is_time(sends=False):
@@ -90,9 +93,10 @@ class Present:
             return self._client
 
     def refreshed(self, sends: bool = False, anyway: bool = False) -> Client | None:
-        """Ask the collector if it is time, or `anyway`; return the client, None if there is still none.
+        """Ask for the campaign file if a request is due, or if `anyway`; return the client, None if there is none.
 
-        Only rounds of delivery call this. `sends`: this round sends reports, so a request that is due need not wait.
+        Only rounds of delivery call this method. `sends`: this round sends reports, so a request that is due need not
+        wait another random time.
         """
         with self._lock:
             self._kept()
@@ -111,7 +115,8 @@ class Present:
             return False
         if self._client is None or sends:
             return True
-        # Otherwise a process that slept past that moment would ask at the moment it wakes.
+        # Draw another time; otherwise a process that slept past the drawn time would ask at the moment at which it
+        # wakes.
         if self._drawn is None or now - self._drawn > _SLEPT:
             self._drawn = now + random_seconds(self._delay)
         return not is_ahead(self._drawn, now, _LONGEST)
@@ -137,7 +142,8 @@ class Present:
                     self._documents = documents
                     self._due = documents["campaign"].refresh_at
                 except HushcountError as error:
-                    # The file was kept by another version, has expired, or is older than what the policy accepted.
+                    # Another version of Hushcount kept the file, the file's keys have expired, or the file is older
+                    # than the newest file that the policy accepted.
                     self.failure = error
                     self._tell("refused", str(error))
             self._read = True
@@ -147,7 +153,8 @@ class Present:
         now = self._clock.seconds()
         check = partial(self._policy.check, now=self._clock.now())
         documents = fetch_documents(self._site, self._campaign, self._documents, now, check, self._most_bytes)
-        # The same file may be signed anew, when the keys that vouched for it expire.
+        # Compare the signatures too: the same file may have a new signature, because keys that vouched for the file
+        # expired.
         if self._client is not None and _signed(documents) == _signed(self._documents):
             self._documents = documents
             note_refresh(self._database, self._campaign, documents["campaign"].refresh_at)

@@ -1,7 +1,7 @@
-"""A campaign's documents as a collector serves them: the file, its log and its dictionary, not checked yet.
+"""A campaign's documents as a collector serves them: the campaign file, the log and the dictionary, not yet checked.
 
-A copy of each document is kept, with the time when to ask for it again. No request is conditional: a collector could
-give each client an ETag of its own, and recognise the client by it from then on.
+A copy of each document is kept, with the time at which to ask for the document again. No request is conditional,
+because a collector could give each client a different ETag, and then recognise the client by its ETag.
 """
 
 from __future__ import annotations
@@ -28,22 +28,24 @@ from hushcount.formats.reading import RECORD_BYTES, parse_model
 from hushcount.items import MOST_SPELLED_BYTES
 
 LEAST_AGE = 3_600.0
-"""Seconds. With a shorter age a collector would often see when this device is in use."""
+"""Seconds. The least age of a document at which it is fetched again; with a shorter age, a collector would often see
+when this device is in use.
+"""
 _AGE = re.compile(r"(?:^|[,\s])max-age=([0-9]{1,9})(?:$|[,\s])")
 
 
 class NotServed(HushcountError):
-    """The collector answered, but not with the document."""
+    """The collector answered, but its answer is not the document."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """What a collector served.
+    """One document that a collector served.
 
     Attributes:
-        data: its bytes.
-        signature: the signature file in the header, a byte sequence as RFC 8941 writes it; None without one.
-        refresh_at: when to ask again, in seconds since 1970.
+        data: the bytes of the document.
+        signature: the signature file, sent in a header as a byte sequence of RFC 8941; None if no signature came.
+        refresh_at: when to ask for the document again, in seconds since 1970.
     """
 
     data: bytes
@@ -54,11 +56,11 @@ class Document:
 def fetch(site: Site, path: str, most: int, now: float) -> Document:
     """Fetch a document of at most `most` bytes.
 
-    The request has no client token, and nothing that a collector gave to this client alone.
+    The request contains no client token, and nothing else that a collector gave to this client alone.
 
     Raises:
         NoAnswer: no whole answer came.
-        NotServed: another answer came.
+        NotServed: the collector answered with another status than 200.
     """
     reply = exchange(site, Request("GET", path), most)
     if reply.status != 200:
@@ -74,9 +76,9 @@ def _signature_in(text: str) -> bytes | None:
 
 
 def _refresh_at(reply: Reply, now: float) -> float:
-    """Return when to ask again: after the collector's max-age (limited to 1 to 24 hours), plus up to half at random.
+    """Return when to ask again: after the collector's max-age, limited to 1 to 24 hours, plus a random time.
 
-    The random part hides the time of the request before.
+    The random time is at most half of the max-age; it hides the time of the last request.
     """
     match = _AGE.search(reply.headers.get("cache-control", "").lower())
     age = min(max(0.0 if match is None else float(match[1]), LEAST_AGE), LONGEST_WAIT)
@@ -84,7 +86,7 @@ def _refresh_at(reply: Reply, now: float) -> float:
 
 
 def kept_documents(database: Database, campaign: str) -> dict[str, Document]:
-    """Return the documents that are kept of a campaign, by name."""
+    """Return the documents of a campaign that are kept in the database, by name."""
     with database.change() as tables:
         rows = tables.execute(
             "SELECT name, data, signature, refresh_at FROM documents WHERE campaign = ?", (campaign,)
@@ -93,7 +95,7 @@ def kept_documents(database: Database, campaign: str) -> dict[str, Document]:
 
 
 def keep_documents(database: Database, campaign: str, documents: dict[str, Document]) -> None:
-    """Keep these documents, and delete all others that were kept of the campaign."""
+    """Keep these documents, and delete all other documents of the campaign."""
     with database.change() as tables:
         tables.execute("DELETE FROM documents WHERE campaign = ?", (campaign,))
         tables.executemany(
@@ -111,14 +113,14 @@ def note_refresh(database: Database, campaign: str, refresh_at: float) -> None:
 
 
 Documents = Mapping[str, Document]
-"""Documents by name: campaign, log, dictionary."""
+"""Documents by name; the names are campaign, log and dictionary."""
 Check = Callable[[Campaign, CampaignSignature | None], object]
-"""Raises Untrusted if the policy refuses a campaign file."""
+"""A function that raises Untrusted if the policy refuses a campaign file."""
 
 
 @dataclass(frozen=True)
 class Publication:
-    """One epoch of a campaign as a collector serves it: the file, its signature, the log and the dictionary."""
+    """One epoch of a campaign as a collector serves it: the campaign file, its signature, log and dictionary."""
 
     campaign: Campaign
     signature: CampaignSignature | None
@@ -129,15 +131,15 @@ class Publication:
 def fetch_documents(
     site: Site, id: str, kept: Documents, now: float, check: Check | None = None, most_bytes: int = MOST_BYTES
 ) -> dict[str, Document]:
-    """Fetch the current campaign file, and its log and dictionary unless they are kept.
+    """Fetch the current campaign file, and its log and dictionary unless these are already kept.
 
     Args:
-        check: raises if the policy refuses the campaign file.
-        most_bytes: longest dictionary.
+        check: function that raises Untrusted if the policy refuses the campaign file.
+        most_bytes: most bytes of the dictionary.
 
     Raises:
         NoAnswer, NotServed: a document cannot be fetched now.
-        FormatError: the collector served no campaign file.
+        FormatError: what the collector served is not a campaign file.
         Untrusted: `check` refused the campaign file. Its log and dictionary, which may be long, were not fetched.
     """
     base = f"/v1/campaigns/{quote(id, safe='')}"
@@ -148,12 +150,12 @@ def fetch_documents(
     campaign = _campaign(fetched["campaign"])
     if check is not None:
         check(campaign, _signature(fetched["campaign"]))
-    # Whether the log is needed is checked later, by the policy.
+    # A missing log is no error here, because the policy checks later whether the log is needed.
     with suppress(NotServed):
         fetched["log"] = fetch(site, f"{base}/log", LOG_BYTES, now)
     if campaign.dictionary is None:
         return fetched
-    # Compared by digest, not by path, because the dictionary of each epoch has a name of its own.
+    # Dictionaries are compared by digest, not by path, because the dictionary of each epoch has a different file name.
     listed = None if before is None else _campaign(before).dictionary
     if "dictionary" in kept and listed is not None and listed.digest == campaign.dictionary.digest:
         fetched["dictionary"] = kept["dictionary"]
@@ -165,7 +167,7 @@ def fetch_documents(
 
 
 def read_publication(documents: Documents, id: str, most_bytes: int = MOST_BYTES) -> Publication:
-    """Return the publication in documents; at most `most_bytes` of a dictionary are unpacked.
+    """Return the publication that the documents contain; at most `most_bytes` bytes of a dictionary are unpacked.
 
     Raises:
         FormatError, UsageError: a document is invalid, or the documents do not belong together.

@@ -1,13 +1,13 @@
-"""What waits to be sent for one campaign: sealed reports, and plain values if the app keeps them.
+"""The queue of one campaign: sealed reports that wait to be sent, and plain values if the app keeps plain values.
 
 A report stays in the queue until the collector has it. A process claims reports for a limited time before it sends
-them, so that no report is sent by two processes at once. If a process is killed, its claim ends, and the same bytes are
-sent again; the shuffler counts them once, within the operator's grace period. A process that slept posts nothing under
-an old claim.
+them, so that no report is sent by two processes at once. If a process is killed, its claim ends after a time, and
+another process sends the same bytes again; within the operator's grace period, the shuffler counts equal bytes only
+once. A process that slept sends nothing that it claimed before it slept.
 
-A discovery report that waits for an evaluator's answer is queued as a blank, claimed by the process that asks. The
-answer replaces the blank by the finished report; if the claim ends first, the blank is sent. The two are never both
-sent, because one row is one report.
+A discovery report that waits for an evaluator's answer is queued as a blank, which the process that asks the evaluator
+claims. When the answer comes, the finished report replaces the blank; if the claim ends before, the blank is sent. The
+blank and the finished report are never both sent, because they share one row of the database.
 """
 
 from __future__ import annotations
@@ -36,19 +36,21 @@ _SCHEMA = (
 
 
 def _ahead(column: str, of_evaluation: int, of_other: int) -> str:
-    """Return `is_ahead` in SQL, for a time that can be this many days ahead.
+    """Return `is_ahead` in SQL, for a time that can be `of_evaluation` or `of_other` days ahead.
 
-    Twice the lease is added: once for a claim, and once because another process may have read the clock later.
+    Twice the lease is added to these days: once because a claim lasts so long, and once because another process may
+    have read the clock later.
     """
     days = f"CASE WHEN claim LIKE '{EVALUATION}%' THEN {of_evaluation} ELSE {of_other} END"
     return f"({column} > :now AND {column} <= :now + 2 * :lease + {LONGEST_WAIT} * {days})"
 
 
-# An evaluation waits for a delay and then for its answer, at most a day each; its report then waits for another delay.
+# An evaluation waits for a delay of at most a day, and then for its answer, also at most a day. The report of the
+# evaluation then waits for another delay of at most a day.
 _FREE = f"NOT {_ahead('claimed_until', 2, 0)}"
 _DUE = f"(:early OR NOT {_ahead('due', 3, 1)})"
 Remake = Callable[[str | None, int], str]
-"""Makes the new fact from the old one and from the number of removed reports."""
+"""A function that makes a new fact from the old fact and from the number of reports that were removed."""
 
 
 class QueueFull(HushcountError):
@@ -62,11 +64,11 @@ def database(path: Path | None) -> Database:
 
 @dataclass(frozen=True, eq=False)
 class Queue:
-    """The queue of one campaign; processes, threads and other campaigns' queues may share its database.
+    """The queue of one campaign; processes, threads and queues of other campaigns may share the same database.
 
     Args:
-        most: reports that may wait.
-        lease: seconds that a claim lasts, more than twice as long as any exchange.
+        most: how many reports may wait.
+        lease: how many seconds a claim lasts; must be more than twice as long as any exchange.
     """
 
     database: Database
@@ -75,7 +77,7 @@ class Queue:
     lease: float = 300.0
 
     def require_room(self, reports: int) -> None:
-        """Raise QueueFull if this many more reports do not fit."""
+        """Raise QueueFull if the queue has no place for `reports` more reports."""
         if (number := self.waiting()) + reports > self.most:
             raise QueueFull(
                 f"{number} reports of campaign {self.campaign} wait to be sent, must be at most {self.most} with "
@@ -83,22 +85,22 @@ class Queue:
             )
 
     def put(self, waiting: Sequence[Waiting]) -> None:
-        """Queue reports, all or none. They are there when this returns, also after a power cut."""
+        """Queue all of these reports, or none if an error is raised. After the return, no power cut can remove them."""
         with self.database.change() as tables:
             self._insert(tables, waiting)
 
     def claim(self, now: float, most_rows: int, most_bytes: int, plain: bool, early: bool) -> Claimed | None:
-        """Claim reports that are due, all of one campaign file and stream, the earliest first; None if there is none.
+        """Claim due reports of one campaign file and one stream, the earliest first; None if no report is due.
 
         Args:
             now: seconds since 1970.
             most_rows: most reports of one claim.
-            most_bytes: most bytes of their bodies together; one report is claimed even if it is longer.
-            plain: claim plain values too.
-            early: also claim reports that are not due yet.
+            most_bytes: most bytes of all claimed reports together; one report is claimed even if it is longer.
+            plain: whether to claim plain values too.
+            early: whether to claim also reports that are not due yet.
         """
         known = {"campaign": self.campaign, "now": now, "lease": self.lease, "plain": plain, "early": early}
-        # These statements are made of constants of this module only.
+        # These SQL statements are put together from constants of this module only.
         free = f"FROM rows WHERE campaign = :campaign AND {_FREE} AND {_DUE} AND (:plain OR fingerprint <> '')"
         first_free = f"SELECT fingerprint, stream {free} ORDER BY due, id LIMIT 1"
         alike = (
@@ -121,7 +123,7 @@ class Queue:
         return Claimed(claim, tuple(row[0] for row in rows), waiting, (now, now + self.lease / 2.0))
 
     def remove(self, claimed: Claimed, fact: str = "", remake: Remake | None = None) -> int:
-        """Remove claimed reports that are sent or given up, and change a fact with them; return how many were there."""
+        """Remove claimed reports that were sent or given up, and change a fact; return how many reports were there."""
         with self.database.change() as tables:
             number = sum(tables.execute("DELETE FROM rows WHERE id = ?", (row,)).rowcount for row in claimed.rows)
             if remake is not None:
@@ -129,10 +131,10 @@ class Queue:
             return number
 
     def give_back(self, claimed: Claimed, due: float | None = None, most_refusals: int | None = None) -> int:
-        """End a claim; its reports are due at `due`, or when they were due before if that is None.
+        """End a claim. Its reports become due at `due`; if `due` is None, they become due when they were due before.
 
-        If `most_refusals` is given, the reports were refused: those that were refused that often are removed. Returns
-        how many were removed.
+        If `most_refusals` is given, the reports were refused, and each report that was refused `most_refusals` times is
+        removed. Returns how many reports were removed.
         """
         refused = most_refusals is not None
         with self.database.change() as tables:
@@ -145,7 +147,7 @@ class Queue:
             return tables.execute(often, (self.campaign, most_refusals)).rowcount if refused else 0
 
     def replace(self, claimed: Claimed, place: int, waiting: Sequence[Waiting]) -> bool:
-        """Replace a claimed report, and return True; do nothing if it is gone or claimed by another process."""
+        """Replace a claimed report, and return True; if it is gone or claimed by another process, only return False."""
         with self.database.change() as tables:
             changed = tables.execute(
                 "DELETE FROM rows WHERE id = ? AND claim = ?", (claimed.rows[place], claimed.claim)
@@ -155,7 +157,7 @@ class Queue:
             return bool(changed)
 
     def renew(self, claims: Sequence[str], until: float) -> list[bool]:
-        """Extend claims of reports that wait for an answer, to `until` at least; return which are still there."""
+        """Extend claims of reports that wait for an answer, to `until` at least; return which ones are still there."""
         last_longer = (
             "UPDATE rows SET claimed_until = CASE WHEN claimed_until > :until + :longest THEN :until"
             " ELSE max(claimed_until, :until) END WHERE campaign = :campaign AND claim = :claim"
@@ -165,7 +167,7 @@ class Queue:
             return [tables.execute(last_longer, {**known, "claim": claim}).rowcount > 0 for claim in claims]
 
     def settle(self, settled: Sequence[Settled]) -> int:
-        """End claims of reports that waited for an answer, all at once; return how many were still there."""
+        """End claims of reports that waited for an answer, all at once; return how many reports were still there."""
         with self.database.change() as tables:
             return sum(
                 tables.execute(
@@ -177,12 +179,12 @@ class Queue:
             )
 
     def waiting(self) -> int:
-        """Return how many reports and plain values wait, claimed ones included."""
+        """Return how many reports and plain values wait; reports that are claimed count too."""
         with self.database.change() as tables:
             return self._count(tables)
 
     def waiting_of(self, streams: Sequence[Stream]) -> list[tuple[int, int]]:
-        """Return for each stream how many reports wait, and how many plain values wait to become a report of it."""
+        """Return for each stream how many reports wait, and how many plain values wait to become such a report."""
         counts = "SELECT stream, fingerprint = '', count(*) FROM rows WHERE campaign = ? GROUP BY 1, 2"
         with self.database.change() as tables:
             found = {(stream, plain): n for stream, plain, n in tables.execute(counts, (self.campaign,))}
@@ -191,7 +193,7 @@ class Queue:
         return [(found.get((stream, 0), 0), found.get((stream, 1), 0) + of_all) for stream in streams]
 
     def next_due(self) -> float | None:
-        """Return when the next report is due and not claimed any more, in seconds since 1970; None if none waits."""
+        """Return when the next report is due and no longer claimed, in seconds since 1970; None if no report waits."""
         with self.database.change() as tables:
             (due,) = tables.execute(
                 "SELECT min(max(due, claimed_until)) FROM rows WHERE campaign = ?", (self.campaign,)
@@ -199,7 +201,7 @@ class Queue:
             return None if due is None else float(due)
 
     def clear(self) -> int:
-        """Remove all that waits, and all facts of the campaign, the client token too; return how many waited."""
+        """Remove all reports, values and facts of the campaign and the client token; return how many rows waited."""
         with self.database.change() as tables:
             number = self._count(tables)
             for table in ("rows", "facts"):
@@ -207,7 +209,7 @@ class Queue:
             return number
 
     def clear_all(self) -> int:
-        """Remove all that waits, and all facts, of every campaign in the database; return how many waited."""
+        """Remove all reports, values and facts of every campaign in the database; return how many rows waited."""
         with self.database.change() as tables:
             number = int(tables.execute("SELECT count(*) FROM rows").fetchone()[0])
             tables.execute("DELETE FROM rows")
@@ -215,17 +217,17 @@ class Queue:
             return number
 
     def fact(self, name: str) -> str | None:
-        """Return what was noted under a name, or None."""
+        """Return the fact that is stored under a name; None if there is no such fact."""
         with self.database.change() as tables:
             return self._fact(tables, name)
 
     def note(self, name: str, fact: str) -> None:
-        """Note a fact, in place of an older one."""
+        """Store a fact under a name; an older fact with this name is replaced."""
         with self.database.change() as tables:
             self._note(tables, name, fact)
 
     def noted_once(self, name: str, make: Callable[[], str]) -> str:
-        """Return the fact of a name; if there is none, make it and note it. All processes get the same one."""
+        """Return the fact with this name; if there is none, make and store it. All processes get the same fact."""
         with self.database.change() as tables:
             fact = self._fact(tables, name)
             if fact is None:
@@ -257,7 +259,7 @@ def _columns(one: Waiting) -> tuple[object, ...]:
 
 
 def _octets(value: str | None) -> bytes | None:
-    """Return a value as it is stored: as bytes, because a text of SQLite cannot hold a lone surrogate."""
+    """Return a value as it is stored: as bytes, because a text in SQLite cannot hold a lone surrogate."""
     return None if value is None else value.encode(errors="surrogatepass")
 
 

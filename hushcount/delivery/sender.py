@@ -1,4 +1,4 @@
-"""From an app's value to a report on the collector's disk: make, queue, delay, batch, send, repeat."""
+"""The sender: brings an app's value to the collector's disk as a report, which it makes, queues, delays and sends."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ class Sender:
     """Makes the reports of one client for one campaign, and delivers them to one collector. Threads may share it.
 
     With a folder, reports are on the disk when `report` returns: a killed process loses no report, and the next process
-    with this folder sends them. Processes may share a folder; no report is sent by two processes at once. Without a
-    folder, everything ends with the process, and a forked process begins with an empty queue of its own.
+    with this folder sends them. Processes may share a folder, because no report is sent by two processes at once.
+    Without a folder, all reports and counts end with the process, and a forked process begins with an empty queue.
 
     Args:
         site: the collector's address, as in https://collector.example.com, or a `Site`.
-        policy: the policy, which names the campaign, or the path of its file. With a folder, the newest epoch that was
-            accepted is kept there, unless the policy names another place.
-        folder: directory of this client alone, made if missing, mode 0700.
-        budget: bounds the total cost of this person's reports; by default it only counts the cost.
+        policy: the policy, which names the campaign, or the path of the policy's file. If there is a folder, the newest
+            epoch that was accepted is kept in the folder, unless the policy names another place.
+        folder: directory that only this client uses; it is made with mode 0700 if it is missing.
+        budget: bounds the total cost of this person's reports; the default budget only counts the cost.
         window: length of the operator's windows (`Allowance`).
-        keep_values: keep the plain value with a report on this device until the report is sent. A report that arrives
-            after its epoch was closed is then made anew, which spends budget again. Values can also wait for a campaign
-            file that cannot be fetched yet. Without `keep_values`, reports that arrive too late are dropped and
-            counted, and `report` raises NotYet if there is no campaign file.
+        keep_values: keep the plain value with a report on this device until the report is sent. If a report arrives
+            after its epoch was closed, a new report is made from the kept value, which spends budget again. Kept values
+            can also wait for a campaign file that cannot be fetched yet. Without `keep_values`, reports that arrive too
+            late are dropped and counted, and `report` raises NotYet if there is no campaign file.
         delay: each report waits a random time of at most this length, and at most a day, so that its arrival does not
             reveal when the value was used. In a campaign with an evaluator, the evaluation of a discovery report waits
-            such a time in memory; after the answer, the report waits another.
-        evaluator: address or `Site` of the evaluator, if it is not at `site`.
-        answer_within: how long an evaluation without an answer is asked for again, at most a day. After that, or if the
-            process ends earlier, the report is sent without its value.
-        most_queued: reports that may wait; one more raises QueueFull, and nothing is made.
+            such a random time in memory, and after the answer the finished report waits another random time.
+        evaluator: address or `Site` of the evaluator, if the evaluator does not answer at `site`.
+        answer_within: how long an evaluation without an answer is asked for again, at most a day. If no answer comes in
+            this time, or if the process ends earlier, the report is sent without its value.
+        most_queued: how many reports may wait; for one more, `report` raises QueueFull and makes nothing.
         clock: the device's.
 
     Raises:
@@ -100,7 +100,8 @@ class Sender:
         self._log = EventLog()
         tables = database(None if home is None else home / "queue.sqlite")
         site = Site(site) if isinstance(site, str) else site
-        # The evaluator may be another party: it gets neither the collector's app token nor its permission for http.
+        # The evaluator may be another party, so it does not get the collector's app token, and plain http stays
+        # forbidden.
         if isinstance(evaluator, str):
             evaluator = replace(site, address=evaluator, app_token=None, plain=False)
         asked = evaluator or site
@@ -119,23 +120,25 @@ class Sender:
         self._wakes_at = math.inf
 
     def report(self, value: str) -> None:
-        """Make and queue the reports of one value: one for each stream that the campaign has.
+        """Make and queue the reports of one value: one report for each stream of the campaign.
 
         If a value is too long for discovery, its discovery report is a blank.
 
-        Once a campaign file is kept, this method sends no request. The thread fetches the first file when it starts. If
-        no thread has fetched one, the first report may fetch it, and the time of that request reveals the time of use.
+        Once a campaign file is kept, this method sends no request. The delivering thread fetches the first campaign
+        file when the thread starts. If no thread has fetched a campaign file, the first report may fetch it, and the
+        time of this request reveals the time of use.
 
         Raises:
-            NotYet: there is no campaign file yet, or none that can be used, and plain values are not kept.
-            Untrusted: the policy refuses the campaign file that is kept, or the first one.
-            QueueFull, OverCap, BudgetSpent, OptedOut: nothing more may be made now.
+            NotYet: there is no campaign file that can be used yet, and plain values are not kept.
+            Untrusted: the policy refuses the kept campaign file, or the first campaign file that was fetched.
+            QueueFull, OverCap, BudgetSpent, OptedOut: no more reports may be made now.
             UsageError: the value is no text.
-            HushcountError: the folder cannot be written. Only what was queued is sent.
+            HushcountError: the folder cannot be written. Only reports that were already queued are sent.
         """
         if not isinstance(value, str):
             raise UsageError(f"a value is a {type(value).__name__}, must be a str")
-        # A request for the campaign file would tell the collector that the person is there.
+        # Check this first, because a request for the campaign file would tell the collector that the person uses the
+        # app.
         if self._budget.opted_out:
             raise self._opted_out()
         self._go_on_after_fork()
@@ -154,18 +157,20 @@ class Sender:
             for stream in client.campaign.streams:
                 ready.append(self._maker.made(client, stream, value, self._keep_values))
         finally:
-            # What was charged is sent, even if the budget does not suffice for the other stream.
+            # A report that was charged is sent, even if the budget does not suffice for the report of the other stream.
             self._put(ready, "queued")
 
     def deliver(self, early: bool = False) -> Delivery:
-        """Send the reports that are due, in batches, and return the result; any process with the folder may call it.
+        """Send due reports in batches, and return the result; any process that uses the folder may call this method.
 
-        Failures of the collector or the network never raise: the reports wait, longer after each failure. Call this
-        method by a timer, not when a value is used, because it also asks for the campaign file when that is due.
+        Failures of the collector or the network never raise an error: the reports wait, longer after each failure. Call
+        this method by a timer, not when a value is used, because it also asks for the campaign file when such a request
+        is due.
 
         Args:
-            early: also ask and send what is not due yet. The time of arrival then reveals when the app did this.
-                Discovery reports without an answer to their evaluation are sent without their values.
+            early: also ask for evaluations and send reports that are not due yet. The time of arrival then reveals when
+                the app called this method. Discovery reports whose evaluation gets no answer are sent without their
+                values.
 
         Raises:
             HushcountError: the folder cannot be read or written.
@@ -173,7 +178,7 @@ class Sender:
         return self._deliverer.deliver(early)
 
     def start(self) -> Sender:
-        """Deliver in a thread from now on; a process that is forked later starts a thread with its first report."""
+        """Start a thread that delivers; a process that is forked later starts such a thread with its first report."""
         if not self._is_running():
             self._process, self._ending, self._wake = os.getpid(), threading.Event(), threading.Event()
             self._thread = threading.Thread(target=self._run, name="hushcount", daemon=True)
@@ -181,9 +186,10 @@ class Sender:
         return self
 
     def close(self) -> None:
-        """End the thread, and ask for all open evaluations, because they end with the process.
+        """End the thread, and ask for all open evaluations, because open evaluations are lost when the process ends.
 
-        Without a folder, waiting reports would end with the process too: they are sent now, due or not.
+        Without a folder, waiting reports would also be lost when the process ends, so they are sent now, even if they
+        are not due.
         """
         self._ending.set()
         self._wake.set()
@@ -202,14 +208,14 @@ class Sender:
         self.close()
 
     def spent(self) -> Spent:
-        """Return what was spent on what, with words for the person."""
+        """Return what the reports of each stream and campaign cost, with sentences for the person."""
         return self._budget.spent(self._clock.now())
 
     def forget(self) -> None:
-        """Opt out durably: make and send nothing more; delete waiting reports, remembered answers and the token.
+        """Opt out durably: make and send no more reports; delete waiting reports, remembered answers and tokens.
 
-        This covers all campaigns in the folder, because a folder belongs to one person. What was spent stays counted.
-        `Budget.opt_in` of the same budget permits reports again.
+        The opt-out covers all campaigns in the folder, because a folder belongs to one person. The budget keeps its
+        record of what was spent. `Budget.opt_in` of the same budget permits reports again.
         """
         self._budget.opt_out()
         self._evaluations.clear()
@@ -218,7 +224,7 @@ class Sender:
 
     @property
     def log(self) -> tuple[Event, ...]:
-        """The newest events of this object in this process, without any value."""
+        """The newest events of this object in this process; no event contains a value."""
         return self._log.events()
 
     def _client(self, publication: Publication) -> Client:
@@ -263,7 +269,7 @@ class Sender:
             self._queue.put([one.waiting for one in made])
             self._evaluations.add([one.evaluation for one in made if one.evaluation is not None])
             if self._budget.opted_out:
-                # Another thread or process may have opted out, and emptied the queue, while these were made.
+                # Another thread or process may have opted out, and emptied the queue, while these reports were made.
                 self._queue.clear()
                 self._evaluations.clear()
                 raise self._opted_out()
@@ -282,12 +288,12 @@ class Sender:
                 sleep = self._deliverer.seconds_to_wait(began)
             except HushcountError as error:
                 self._tell("again", str(error))
-            # Other processes may queue, and the clock may change: look once a minute.
+            # Look at the queue once a minute, because other processes may queue reports, and the clock may be set.
             sleep = min(sleep, _LONGEST_SLEEP)
             self._wakes_at = self._clock.seconds() + sleep
             wake.wait(sleep)
 
 
 def _kept_in(policy: Policy, path: Path) -> Policy:
-    """Return a policy that keeps the newest epoch in the file that it names, or else in the file `path`."""
+    """Return a policy that keeps the newest epoch in the file that `policy` names, or in `path` if it names no file."""
     return policy.model_copy(update={"newest": Newest(path)}) if policy.newest.path is None else policy

@@ -1,4 +1,4 @@
-"""The address of a collector, and how it is reached."""
+"""The address of a collector or an evaluator, and how to reach it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _MOST_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Site:
-    """One collector.
+    """One collector or one evaluator.
 
     Args:
-        address: as in https://collector.example.com, perhaps with a port and a path. Plain http is allowed to this
-            machine only.
-        plain: permit plain http to other machines too. Anyone on the network path then sees the client token and can
-            alter answers; reports stay sealed.
-        environment_proxies: go through the proxy that the environment names (HTTPS_PROXY, NO_PROXY).
+        address: the address, as in https://collector.example.com, perhaps with a port and a path. Plain http is
+            permitted only if the address is this machine.
+        plain: whether to permit plain http to other machines too. Anyone on the network path then sees the client token
+            and can alter answers, but reports are sealed and cannot be read.
+        environment_proxies: whether to use the proxy that environment variables name (HTTPS_PROXY, NO_PROXY).
         app_token: the token of the app, for collectors that ask for one (`authentication = "bearer"`).
-        context: certificates to trust, by default the system's.
-        seconds: how long one exchange may take from the first byte sent to the last received; also each attempt to
-            connect.
+        context: TLS context with the certificates to trust; by default the certificates that the system trusts.
+        seconds: how long one exchange may take from the first byte sent to the last byte received, and also how long
+            each attempt to connect may take.
     """
 
     address: str
@@ -51,7 +51,7 @@ class Site:
 
     @property
     def host(self) -> str:
-        """Name or number of the machine."""
+        """Name or IP address of the machine."""
         return self._parts().hostname or ""
 
     @property
@@ -60,7 +60,7 @@ class Site:
 
     @property
     def path(self) -> str:
-        """The prefix of the interface's paths, usually empty."""
+        """The prefix of all paths of the collector's HTTP interface; usually empty."""
         return self._parts().path.rstrip("/")
 
     def _parts(self) -> SplitResult:
@@ -69,7 +69,7 @@ class Site:
             named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         except ValueError:
             named = False
-        # User names, queries and control characters would end up in requests.
+        # User names, queries and control characters are refused, because they would become parts of requests.
         if not named or not self.address.isascii() or not self.address.isprintable() or set(self.address) & set("@?# "):
             raise UsageError("site must be an address such as https://collector.example.com, without user name, ? or #")
         return parts

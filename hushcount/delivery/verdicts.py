@@ -14,7 +14,9 @@ from hushcount.errors import FormatError
 from hushcount.formats.reading import parse_object
 
 MOST_REFUSALS = 200
-"""Most refusals of one report by others than the collector. With the pauses between them, they take about six days."""
+"""Most refusals of one report by machines other than the collector. With the pauses between them, this many refusals
+take about six days.
+"""
 Fate = Literal["sent", "again", "refused", "smaller", "closed", "dropped"]
 _PROBLEM_BYTES = 1 << 14
 _PROBLEM = re.compile(r"urn:hushcount:problem:([a-z_]{1,40})")
@@ -25,15 +27,16 @@ _EVALUATOR_FATES: Mapping[str, Fate] = {"unknown_fingerprint": "again", "too_man
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a batch.
+    """What happens to a batch after an answer.
 
     Attributes:
-        fate: sent: on the collector's disk. again: send the same bytes later. refused: send them later too, but not for
-            ever, because the answer is not the collector's. smaller: the batch has too many bytes or reports. closed:
-            the collector takes no reports of this campaign file. dropped: no attempt would succeed.
-        reason: the other side's name of the problem, or ours; letters, digits and underscores only.
-        wait: seconds that the other side asked for, a day at most.
-        at: when the collector answered, by its clock, in seconds since 1970; None if the answer does not say it.
+        fate: sent: the reports are on the collector's disk. again: send the same bytes later. refused: send the same
+            bytes later, but only a limited number of times, because the answer does not come from the collector.
+            smaller: the batch has too many bytes or reports. closed: the collector takes no reports of this campaign
+            file. dropped: no attempt would succeed.
+        reason: the other side's name of the problem, or this library's name; letters, digits and underscores only.
+        wait: how many seconds the other side asked to wait, a day at most.
+        at: when the collector answered, by its own clock, in seconds since 1970; None if the answer has no time.
     """
 
     fate: Fate
@@ -43,11 +46,11 @@ class Verdict:
 
 
 def verdict(reply: Reply, reports: int) -> Verdict:
-    """Return what an answer to a batch of `reports` reports means: vectors/v1/answers.json has every case.
+    """Return what an answer to a batch of `reports` reports means; vectors/v1/answers.json lists every case.
 
-    Reports are given up at once only if the answer names a problem, as a collector's own refusal does. A page of a
-    hotel's network or of a proxy says nothing about the reports. Exception: 413 from anyone means that this many bytes
-    do not pass.
+    Reports are given up at once only if the answer names a problem, because every refusal by a collector names a
+    problem. A page that a hotel's network or a proxy sends says nothing about the reports. Exception: status 413 from
+    any machine means that so many bytes cannot be sent.
     """
     return Verdict("sent", at=reply.date) if reply.status == 202 else _refusal(reply, reports, "no_collector")
 
@@ -56,13 +59,14 @@ def evaluation_verdict(reply: Reply, evaluations: int) -> Verdict:
     """Return what an evaluator's answer to a request for `evaluations` evaluations means.
 
     "sent" means that the answer has the right length; its proof must still be checked. An evaluator that does not know
-    the campaign file may be about to read it, so it is asked again. An evaluator that refuses this number of
-    evaluations may accept fewer.
+    the campaign file may be about to read that file, so the evaluator is asked again. An evaluator that refuses this
+    number of evaluations may accept fewer.
     """
     if reply.status != 200:
         refusal = _refusal(reply, evaluations, "no_evaluator")
         fate = _EVALUATOR_FATES.get(refusal.reason, refusal.fate)
-        # A proxy that answered in place of the evaluator may be gone before the evaluation's time is up.
+        # If a proxy answered in place of the evaluator, the evaluator may still be reached before the evaluation's time
+        # is up.
         later = fate == "refused" or (fate == "smaller" and evaluations == 1)
         return replace(refusal, fate="again" if later else fate)
     if _media_type(reply) != "application/octet-stream":
@@ -83,7 +87,7 @@ def _refusal(reply: Reply, number: int, unnamed: str) -> Verdict:
 
 
 def _problem(reply: Reply) -> str:
-    """Return the name in the problem details of RFC 9457; empty if the answer names no problem."""
+    """Return the name of the problem in an answer (problem details of RFC 9457); empty if there is none."""
     if _media_type(reply) != "application/problem+json" or len(reply.body) > _PROBLEM_BYTES:
         return ""
     try:
@@ -99,5 +103,5 @@ def _media_type(reply: Reply) -> str:
 
 
 def _seconds(text: str) -> float:
-    """Return the seconds of Retry-After, a day at most. A date is ignored: it would need two clocks that agree."""
+    """Return the seconds in Retry-After, a day at most; a date is ignored, because the two clocks may disagree."""
     return min(float(text), LONGEST_WAIT) if re.fullmatch("[0-9]+", text) else 0.0

@@ -1,4 +1,4 @@
-"""What waits in a queue: a sealed report or a plain value, its claim, and its settlement after an answer."""
+"""The rows of a queue: a sealed report or a plain value, its claim, and its settlement after an answer."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from hushcount.campaigns.campaign import Stream
 
 EVALUATION = "evaluation-"
-"""Claims for an evaluation begin with this; they last longer than claims for sending."""
+"""Names of claims for an evaluation begin with this text; such claims last longer than claims for sending."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A report that waits to be sent; with `value` if the app keeps plain values.
+    """A report that waits to be sent, with its plain `value` if the app keeps plain values.
 
-    A plain value without a report waits for a campaign file: its fingerprint is empty. Its stream is the stream of the
-    report to make, or None for all streams of the campaign.
+    A plain value without a report waits for a campaign file; its fingerprint is empty, and its stream is the stream of
+    the report to make, or None for all streams of the campaign.
 
     Attributes:
-        due: in seconds since 1970, as all times here.
-        claim: of the process that asks for the report's name (`new_evaluation`); empty if no evaluation is asked for.
-            Until `claimed_until` no other process sends the report.
+        due: when the report may be sent, in seconds since 1970.
+        claim: claim of the process that asks for the report's name (`new_evaluation`); empty if no evaluation is asked
+            for. Until `claimed_until`, in seconds since 1970, no other process sends the report.
     """
 
     fingerprint: str
@@ -41,7 +41,9 @@ class Claimed:
     rows: tuple[int, ...]
     waiting: tuple[Waiting, ...]
     usable: tuple[float, float]
-    """When sending may begin, in seconds since 1970: in the claim's first half; the second half is for the exchange."""
+    """First and last moment at which sending may begin, in seconds since 1970: the first half of the claim's time. The
+    second half is for the exchange.
+    """
 
     @property
     def fingerprint(self) -> str:
@@ -53,13 +55,13 @@ class Claimed:
 
     @property
     def body(self) -> bytes:
-        """All reports, one after the other."""
+        """The bytes of all claimed reports, one report after the other."""
         return b"".join(waiting.body for waiting in self.waiting)
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A report that no longer waits for an answer: it is due at `due`; a `body` that is not None replaces its own."""
+    """A report that no longer waits for an answer. It is due at `due`, and `body`, if given, replaces its bytes."""
 
     claim: str
     due: float
@@ -67,5 +69,5 @@ class Settled:
 
 
 def new_evaluation() -> str:
-    """Return a new name for a claim for an evaluation; no other claim has this name."""
+    """Return a new name for a claim that waits for an evaluation; no other claim has this name."""
     return EVALUATION + secrets.token_hex(16)
