@@ -18,28 +18,32 @@ from hushcount.errors import UsageError
 from hushcount.maths.primes import is_prime
 
 LARGEST_WIDTH = 1024
-"""Most cells of a design: its tables grow with the square of the cells, and `ais` needs no design."""
+"""Most cells of a design. The tables of a design grow with the square of the number of cells, and the mechanism `ais`,
+which needs no design, can be used for more cells.
+"""
 _LARGEST_TOTAL = 1 << 62
 
 
 @dataclass(frozen=True)
 class Design:
-    """Weighted rows, each of `size` of the `width` cells, written as base blocks that are turned.
+    """Weighted rows, each with `size` of the `width` cells; the rows are stored as base blocks that are turned.
 
-    Row `b * turns + u` is block b with every cell `c < turns` moved to `(c + u) mod turns`; cells from `turns` on stay.
-    All turns of a block have the block's weight. With one turn the rows are the blocks themselves.
+    Row `b * turns + u` is block b with every cell `c < turns` moved to `(c + u) mod turns`; cells `c >= turns` are not
+    moved. All rows that are turns of one block have the block's weight. With one turn, the rows are the blocks
+    themselves.
 
     Args:
         width: m, the number of cells, 2..1024.
-        size: s, cells of a row, 1..m-1.
-        turns: 1, m-1 (the last cell stays) or m.
-        blocks: ascending cells, `size` each.
-        weights: of each block, at least 1; all rows together below 2**62.
+        size: s, the number of cells in a row, 1..m-1.
+        turns: the number of turns of each block: 1, m-1 (the last cell is not moved) or m.
+        blocks: for each block, its `size` cells in ascending order.
+        weights: the weight of each block, at least 1; the sum over all rows is below 2**62.
 
     Raises:
-        UsageError: an argument is out of its range. Balance is not checked here: see `imbalance`.
+        UsageError: an argument is out of its range. Whether the design is balanced is not checked here, but by
+            `imbalance`.
 
-    Reference: [P26] section 5.3 and Appendix C, where a row is a response and its weight the base probability.
+    Reference: [P26] section 5.3 and Appendix C, which call a row a response, and the row's weight its base probability.
     """
 
     width: int
@@ -65,24 +69,24 @@ class Design:
 
     @property
     def rows(self) -> int:
-        """The number of rows: a report names one of them."""
+        """The number of rows; a report names one row."""
         return len(self.blocks) * self.turns
 
     @property
     def total(self) -> int:
-        """The weight of all rows."""
+        """The sum of the weights of all rows."""
         return self.turns * sum(self.weights)
 
     @cached_property
     def digest(self) -> str:
-        """BLAKE2b-256 of the rows, their order and their weights: the identity of the design."""
+        """BLAKE2b-256 of the rows, their order and their weights; this hash identifies the design."""
         parts = [self.width, self.size, self.turns, self.blocks, self.weights]
         canonical = json.dumps(parts, separators=(",", ":"))
         return hashlib.blake2b(canonical.encode(), digest_size=32, person=b"hushcount design").hexdigest()
 
     @property
     def name(self) -> str:
-        """Width, size and digest, `100-27-...`: a campaign names and loads the design by it."""
+        """Width, size and digest, as in `100-27-...`: the name by which a campaign names and loads the design."""
         return f"{self.width}-{self.size}-{self.digest}"
 
     @cached_property
@@ -92,14 +96,14 @@ class Design:
 
     @cached_property
     def members(self) -> npt.NDArray[np.bool_]:
-        """bool[blocks, width]: which cells a block holds."""
+        """bool[blocks, width]: whether each block holds each cell."""
         result = np.zeros((len(self.blocks), self.width), dtype=np.bool_)
         np.put_along_axis(result, self.cells, True, axis=1)
         return result
 
     @cached_property
     def cell_weights(self) -> tuple[int, ...]:
-        """R, the weight of the rows that hold each cell."""
+        """R: for each cell, the total weight of the rows that hold this cell."""
         weights = np.array(self.weights, dtype=np.int64)
         moved = int(weights @ self.members[:, : self.turns].sum(axis=1))
         staying = self.turns * (weights @ self.members[:, self.turns :])
@@ -107,20 +111,22 @@ class Design:
 
     @property
     def odds(self) -> Fraction:
-        """The greatest `(T - R_x') / R_x` of two cells, T the weight of all rows: `(m-s)/s` if all R are equal.
+        """The greatest `(T - R_x') / R_x` over all cells x and x', T the weight of all rows; `(m-s)/s` if all R are
+        equal.
 
         A row of weight w that holds x and not x' has probability `p w / R_x` given x and `(1-p) w / (T - R_x')` given
-        x'. A balanced design has such a row for every two cells. So the local loss is the logarithm of
-        `odds p / (1-p)`. The two cells of least R give the maximum.
+        x'. A balanced design has such a row for every two cells x and x'. So the local privacy loss is the logarithm of
+        `odds p / (1-p)`. The two cells with the smallest R have the greatest ratio.
         """
         low, second = sorted(self.cell_weights)[:2]
         return max(Fraction(self.total - second, low), Fraction(self.total - low, second))
 
     @cached_property
     def imbalance(self) -> float:
-        """The largest relative deviation of a cell's or a pair's weight from the balanced one; 0 if balanced exactly.
+        """The largest relative deviation of a cell's or a pair's weight from its balanced weight; 0: exact balance.
 
-        Reference: [P26] Appendix C: `T s(s-1) / (m(m-1))` for every pair, which implies `T s / m` for every cell.
+        Reference: [P26] Appendix C: the balanced weight is `T s(s-1) / (m(m-1))` for every pair of cells, which implies
+            the weight `T s / m` for every cell.
         """
         cell = Fraction(self.total * self.size, self.width)
         worst = max(abs(weight - cell) / cell for weight in set(self.cell_weights))
@@ -133,7 +139,8 @@ class Design:
         return float(worst)
 
     def _weights_beside(self, cell: int) -> npt.NDArray[np.int64]:
-        """Return int64[width]: the weight of the rows with `cell` and each other cell; cell 0 stands for all moved."""
+        """Return int64[width]: the weight of the rows with `cell` and each other cell; all moved cells are like cell 0.
+        """
         turns, pairs = self.turns, np.zeros(self.width, dtype=np.int64)
         if cell >= turns:
             holding = self.members[self.members[:, cell]]
@@ -158,11 +165,11 @@ def require_shape(width: int, size: int) -> None:
 
 
 def constructed_design(width: int, size: int) -> Design | None:
-    """Return an exact design that needs no search, or None.
+    """Return an exactly balanced design that needs no search; None if no such design is known for this shape.
 
     The rows are single cells, all cells except one, all pairs, or for a prime width the windows
-    `{x : a x - w mod m < s}` for a in 1..(m-1)/2, since a and -a have the same windows. All rows have one weight, and
-    there are at most `m(m-1)/2`.
+    `{x : a x - w mod m < s}` for a in 1..(m-1)/2, since a and -a have the same windows. All rows have the same weight,
+    and there are at most `m(m-1)/2` rows.
 
     Reference: docs/mathematics.md section 4; [P26] Theorem 4.1.
     """
@@ -180,10 +187,11 @@ def constructed_design(width: int, size: int) -> Design | None:
 
 
 def turns_of(width: int) -> int:
-    """Return over how many cells blocks are best turned: an odd number, so that all turns of a pair are different.
+    """Return over how many cells it is best to turn blocks: an odd number, so that all turns of a pair are different.
 
-    The `turns (turns-1)/2` pairs of moved cells, and the `turns` pairs with the cell that stays, make `floor(m/2)`
-    orbits. That many blocks balance all pairs: at most `m(m-1)/2` rows, for odd and for even m.
+    The `turns (turns-1)/2` pairs of moved cells, and for even m the `turns` pairs with the cell that is not moved, form
+    `floor(m/2)` orbits. With `floor(m/2)` blocks, the rows can balance all pairs, so that for odd and for even m at
+    most `m(m-1)/2` rows are needed.
     """
     return width if width % 2 else width - 1
 

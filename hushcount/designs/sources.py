@@ -1,4 +1,4 @@
-"""Where balanced designs come from: constructed, or shipped with the package."""
+"""The sources of balanced designs: a design is constructed, or shipped with the package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _L2 = Objective()
 
 
 def load_design(name: str) -> Design:
-    """Return the design that a campaign names; the name has a digest of the whole design.
+    """Return the design that a campaign names; the design's name contains a digest of the whole design.
 
     Raises:
         UsageError: `name` is not width-size-digest, or this package does not know the design.
@@ -38,7 +38,7 @@ def load_design(name: str) -> Design:
 
 
 def find_design(width: int, size: int) -> Design:
-    """Return a design of this shape: constructed, else shipped; UsageError, with the cure, if none is known."""
+    """Return a design of this shape, constructed or else shipped; UsageError says what to do if no design is known."""
     for design in _known(width, size):
         return design
     raise UsageError(
@@ -48,10 +48,10 @@ def find_design(width: int, size: int) -> Design:
 
 
 def nearest_design(domain: int, epsilon: float, objective: Objective = _L2, size: int | None = None) -> Design:
-    """Return the known design of least loss for a dictionary; the design may have more cells than the dictionary items.
+    """Return the known design of least loss for `domain` items; the design may have more cells than there are items.
 
-    Widths up to the next prime are compared, because a prime width has designs of every size. Spare cells cost little:
-    at epsilon 1, from 98 items to 100 cells 0.04 %, from 200 items to 211 cells 0.07 %.
+    Widths up to the next prime are compared, because a prime width has designs of every size. Spare cells increase the
+    error only a little: at epsilon 1, by 0.04 % for 98 items in 100 cells, and by 0.07 % for 200 items in 211 cells.
 
     Raises:
         UsageError: the domain is outside 2..1021 items, or `size` is fixed and no design of this size is known.
@@ -75,7 +75,7 @@ def nearest_design(domain: int, epsilon: float, objective: Objective = _L2, size
 
 
 def known_sizes(width: int) -> list[int]:
-    """Return the sizes of the designs of this width, ascending."""
+    """Return the sizes of the known designs of this width, in ascending order."""
     if is_prime(width):
         return list(range(1, width))
     return sorted({1, 2, width - 1} & set(range(1, width)) | {size for of, size in _shipped() if of == width})
@@ -83,16 +83,16 @@ def known_sizes(width: int) -> list[int]:
 
 @lru_cache(maxsize=8)
 def shipped_design(width: int, size: int) -> Design | None:
-    """Return the package's design of this shape, or None.
+    """Return the design of this shape that is shipped with the package, or None.
 
-    `experiments/designs.py` found these designs. They have the widths of small dictionaries, for which the spare cells
-    up to the next prime would cost most. Their sizes have the least l2 or the least worst-case error at epsilon 0.5, 1,
-    2, 3 and 4.
+    `experiments/designs.py` found these designs. The widths are those of small dictionaries, because spare cells up to
+    the next prime would increase the error of small dictionaries most. The sizes are those with the least l2 or the
+    least worst-case error at epsilon 0.5, 1, 2, 3 and 4.
     """
     part = _shipped().get((width, size))
     if part is None:
         return None
-    # Bitmaps, cell 0 the least bit of byte 0.
+    # Each block is a bitmap of cells; cell 0 is the least significant bit of byte 0.
     bitmaps = np.frombuffer(bytes.fromhex("".join(part["blocks"])), dtype=np.uint8).reshape(-1, (width + 7) // 8)
     bits = np.unpackbits(bitmaps, axis=1, bitorder="little")
     blocks = tuple(tuple(np.flatnonzero(row).tolist()) for row in bits)

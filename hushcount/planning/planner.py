@@ -1,4 +1,4 @@
-"""The planner: every frequency oracle at its best parameters, ranked by exact error; and plans for a wanted error."""
+"""The planner: ranks all frequency oracles, each at its best parameters, by exact error; and plans for an error."""
 
 from __future__ import annotations
 
@@ -21,20 +21,23 @@ from hushcount.oracles.power import detection_power, reports_to_detect
 from hushcount.wire.sealing import SEAL_BYTES
 
 ASKED = 1000
-"""Number of items that analysts ask of an open domain; assumed for the cost of decoding."""
+"""Number of items that analysts are assumed to ask for in an open domain; the cost of decoding depends on this number.
+"""
 MOST_REPORTS = 10**12
 _WHOLE_REPORT = 1 << 18
 _SHARED = "in a pool or a block, detection depends on what all others hold: use hushcount simulate with real values"
 NEGLIGIBLE = 1e-3
-"""Relative. Among candidates with an error at most this much above the least, the shortest report is chosen."""
+"""A relative difference of errors. Among candidates whose error is at most this much above the least error, the
+candidate with the shortest report is chosen.
+"""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A question to the planner: which of these mechanisms, within these limits, has the least error for an objective?
+    """A question to the planner: which of `mechanisms` has the least error for an objective, within the limits?
 
-    `domain` is the number of items that the mechanism tells apart, None for an open domain. The limits are for the
-    bytes of a plain report and for the memory of a tally.
+    `domain` is the number of items that the mechanism tells apart; None: an open domain. The limits bound the bytes of
+    a plain report and the memory of a tally.
     """
 
     domain: int | None
@@ -49,14 +52,15 @@ class Candidate:
     """One frequency oracle at its best parameters.
 
     Attributes:
-        mechanism, parameters: as in a campaign file, without the seed of a pool, which is random for each campaign.
+        mechanism, parameters: as in a campaign file, but without the seed of a pool, which is drawn for each campaign.
         p, q: probability that a report supports its own cell, and that it supports another given cell.
-        variance_users2: exact variance of the objective's count by randomisation, in users squared;
-            standard_error_users: its root.
+        variance_users2: exact variance that randomisation adds to the objective's count, in users squared;
+            standard_error_users: the square root of this variance.
         collision_error_users: the largest bias of a fixed pool, which occurs if all other clients hold one item.
-        report_bits: information of a plain report; report_bytes: its length on the wire; sealed_bytes: as sent.
+        report_bits: information in a plain report; report_bytes: length of a plain report; sealed_bytes: length of a
+            sealed report, as it is sent.
         tally_mib: memory of the tally.
-        decode_operations, decode_seconds: cost of tally and estimates in one thread.
+        decode_operations, decode_seconds: cost of computing the tally and the estimates in one thread.
         epsilon_spent: exact epsilon of the rounded probabilities.
     """
 
@@ -77,13 +81,13 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """The error that ranks candidates, in users: noise and the largest collision error, added in squares."""
+        """The error that ranks candidates, in users: the root of squared noise plus squared largest collision error."""
         return math.hypot(self.standard_error_users, self.collision_error_users)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """An answer: candidates, least error first, and the reasons against the others."""
+    """An answer of the planner: candidates, least error first, and why each other mechanism was left out."""
 
     epsilon: float
     reports: int
@@ -92,14 +96,16 @@ class Plan:
 
     @property
     def chosen(self) -> Candidate:
-        """The shortest report, then the cheapest decoding, among candidates within NEGLIGIBLE of the least error."""
+        """The candidate with the shortest report, then the fastest decoding, of those within NEGLIGIBLE of the least
+        error.
+        """
         limit = self.candidates[0].error * (1.0 + NEGLIGIBLE)
         good = [candidate for candidate in self.candidates if candidate.error <= limit]
         return min(good, key=lambda one: (one.report_bytes, one.decode_seconds, one.error))
 
     @property
     def reason(self) -> str:
-        """The reason of the choice, in one sentence."""
+        """Why this candidate was chosen, in one sentence."""
         best, least = self.chosen, self.candidates[0]
         if len(self.candidates) == 1:
             return f"{best.mechanism} is the only possible mechanism"
@@ -120,9 +126,9 @@ def _excess(one: Candidate, other: Candidate) -> str:
 
 
 def make_plan(task: Task, epsilon: float, reports: int) -> Plan:
-    """Plan every frequency oracle, leave out those beyond the limits, and rank the rest.
+    """Plan every frequency oracle, leave out those beyond the limits, and rank those within the limits.
 
-    UsageError if none is possible, with the reason of each; ValueError if epsilon or reports is out of range.
+    UsageError if no oracle is possible, with the reason against each; ValueError if epsilon or reports is out of range.
     """
     if not 1 <= reports <= MOST_REPORTS:
         raise ValueError(f"reports is {reports}, must be in 1..{MOST_REPORTS}")
@@ -136,16 +142,16 @@ def make_plan(task: Task, epsilon: float, reports: int) -> Plan:
 
 
 def ranked(found: list[Candidate], left_out: dict[str, str]) -> tuple[Candidate, ...]:
-    """Return candidates, least error first; UsageError if there is none, with the reasons against all."""
+    """Return candidates, least error first; UsageError: there is none, and the message has each mechanism's reason."""
     if not found:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise UsageError(f"no mechanism is possible: {reasons}")
-    # At equal error the shorter report comes first, then the cheaper decoding.
+    # Of candidates with equal error, the shorter report comes first; of equally long reports, the faster decoding.
     return tuple(sorted(found, key=lambda one: (float(f"{one.error:.9e}"), one.report_bytes, one.decode_seconds)))
 
 
 def least_epsilon(task: Task, reports: int, error: float) -> Plan:
-    """Return the plan of the least epsilon, to four digits, with an error of at most `error` users, or UsageError."""
+    """Return the plan of the least epsilon, in four digits, with an error of at most `error` users, or UsageError."""
     found = first_enough(task, reports, lambda plan: plan.chosen.error <= error, halvings=24, digits=4)
     if found is None:
         raise UsageError(f"want_error is {error:g} users: not reached with {reports} reports at any epsilon up to 40")
@@ -155,7 +161,7 @@ def least_epsilon(task: Task, reports: int, error: float) -> Plan:
 def first_enough(
     task: Task, reports: int, enough: Callable[[Plan], bool], *, halvings: int, digits: int
 ) -> Plan | None:
-    """Return the plan of the least epsilon that is enough, at most 40 and with `digits` digits; None if none is."""
+    """Return the plan of the least epsilon, at most 40 and in `digits` digits, that `enough` accepts, or None."""
     if not enough(make_plan(task, LARGEST_EPSILON, reports)):
         return None
     low, high = math.log(LEAST_EPSILON), math.log(LARGEST_EPSILON)
@@ -163,16 +169,18 @@ def first_enough(
         middle = (low + high) / 2.0
         low, high = (low, middle) if enough(make_plan(task, math.exp(middle), reports)) else (middle, high)
     scale = 10.0 ** (digits - 1 - math.floor(high / math.log(10.0)))
-    # Rounding epsilon up may change the choice among equally good candidates: raise it until a plan is enough.
+    # Rounding epsilon up may change the choice among equally good candidates, so epsilon is raised further until
+    # `enough` accepts the plan.
     rounded = (min(LARGEST_EPSILON, step / scale) for step in count(math.ceil(math.exp(high) * scale)))
     return next(found for epsilon in rounded if enough(found := make_plan(task, epsilon, reports)))
 
 
 def most_reports(task: Task, epsilon: float, error: float) -> Plan:
-    """Return the plan of the largest number of reports at which the chosen error is at most `error` users.
+    """Return the plan of the largest number of reports at which the chosen candidate's error is at most `error` users.
 
-    The error of a count grows with the square root of the number of reports. The error of a share falls, so it sets no
-    such limit. UsageError if a single report already has more error.
+    The error of a count grows with the square root of the number of reports. The error of a share falls with more
+    reports, so it does not limit their number. UsageError if the error is larger than `error` even with a single
+    report.
     """
 
     def enough(reports: int) -> bool:
@@ -186,7 +194,7 @@ def most_reports(task: Task, epsilon: float, error: float) -> Plan:
 def candidate(
     name: str, task: Task, epsilon: float, reports: int, parameters: dict[str, Value] | None = None
 ) -> Candidate:
-    """Return a frequency oracle at its best parameters, or at `parameters`; UsageError has the reason against it."""
+    """Return a frequency oracle at its best parameters, or at `parameters`; UsageError says why it is not possible."""
     if task.domain is None and not CATALOGUE[name].open_domain:
         raise UsageError("it needs a dictionary")
     if task.domain is not None and task.domain > _WHOLE_REPORT and CATALOGUE[name].bit_for_each_item:
@@ -221,7 +229,7 @@ def candidate(
 
 @dataclass(frozen=True)
 class Detection:
-    """The item to detect: its share, the power, and the rate of false detections of an item."""
+    """The item to detect: its share of the reports, the power of the test, and the rate of false detections."""
 
     share: float
     power: float
@@ -234,10 +242,10 @@ class Detection:
 
 
 def to_detect(task: Task, wanted: Detection, epsilon: float | None, reports: int | None) -> tuple[Plan, float]:
-    """Return the plan of the fewest reports, or of the least epsilon, that detects an item, and its power.
+    """Return the plan of the fewest reports, or of the least epsilon, that detects an item, and the plan's power.
 
-    It leaves out pools and blocks, and says so: in these, detection depends on the values of all other clients.
-    UsageError if no plan detects the item.
+    Mechanisms with pools or blocks are left out, with the reason that detection then depends on the values of all other
+    clients. UsageError if no plan detects the item.
     """
     shared = {name: _SHARED for name in task.mechanisms if CATALOGUE[name].seeded or CATALOGUE[name].blocks}
     names = tuple(name for name in task.mechanisms if name not in shared)

@@ -1,4 +1,4 @@
-"""The planner for a shuffled guarantee: each mechanism gets the largest local epsilon that keeps the guarantee."""
+"""The planner for a shuffled guarantee: each mechanism gets the largest local epsilon that fulfils the guarantee."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from hushcount.privacy.blanket import BlanketLaw, blanket_law
 
 _DIGITS = 4
 _SHORTEST = 0.05
-"""Last step of the search: with a number of cells within 10 % of the best, the error is less than 1 % larger."""
+"""The smallest step of the search for the best epsilon. If the number of cells is within 10 % of the best number, the
+error is less than 1 % above the least error.
+"""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that one report may cost: shuffled, with its delta, and locally.
+    """The most that one report may cost after shuffling, at a delta, and without shuffling.
 
     Args:
-        shuffled: epsilon of one report among all of a batch, replace-one, above 0.
-        delta: in (0, 1).
-        local: epsilon of one report alone, which needs no trust, in [0.0001, 40].
+        shuffled: replace-one epsilon of one report among all reports of a batch, in [0.0001, 40].
+        delta: delta at which the shuffled epsilon holds, in (0, 1).
+        local: epsilon of one report alone, for which nobody must be trusted, in [0.0001, 40].
     """
 
     shuffled: float
@@ -47,7 +49,7 @@ class Limits:
 
     @property
     def least(self) -> float:
-        """The local epsilon that keeps both limits without any amplification."""
+        """The largest local epsilon that is within both limits even if shuffling amplifies nothing."""
         return min(self.shuffled, self.local)
 
 
@@ -56,8 +58,9 @@ class Protection:
     """What one report reveals to a party that sees it alone, and to a party that sees only the shuffled reports.
 
     Attributes:
-        local_epsilon: in four digits, as a campaign file would hold it.
-        shuffled_epsilon: at the limit's delta; the local one if shuffling gains less than 1 %.
+        local_epsilon: the local epsilon in four digits, as a campaign file would have it.
+        shuffled_epsilon: the shuffled epsilon at the limit's delta; equal to the local epsilon if shuffling gains less
+            than 1 %.
         odds: how far the shuffled reports change the odds between two values.
     """
 
@@ -68,14 +71,15 @@ class Protection:
 
 @dataclass(frozen=True)
 class ShuffledPlan:
-    """An answer under two limits.
+    """The planner's answer to a task with two limits.
 
     Attributes:
-        plan: candidates, least error first, each at its own local epsilon; `plan.epsilon` is the chosen candidate's.
-        limits: what was asked.
-        protections: of each candidate, in the order of the plan.
-        alone: standard error in users of the best plan at the smaller of both limits as local epsilon: the error if
-            nobody is trusted.
+        plan: candidates, least error first, each at its own local epsilon; `plan.epsilon` is the local epsilon of the
+            chosen candidate.
+        limits: the limits that the caller gave.
+        protections: the protection of each candidate, in the order of the plan.
+        alone: error in users of the best plan whose local epsilon is the smaller of the two limits; this would be the
+            error if nobody is trusted.
     """
 
     plan: Plan
@@ -89,7 +93,7 @@ class ShuffledPlan:
         return self.protections[self.plan.candidates.index(self.plan.chosen)]
 
     def data(self) -> dict[str, Any]:
-        """Return it as JSON data, without the plan."""
+        """Return this answer as JSON data, without the plan."""
         return {
             "limits": asdict(self.limits),
             "chosen": asdict(self.chosen),
@@ -99,7 +103,7 @@ class ShuffledPlan:
         }
 
     def words(self) -> tuple[str, ...]:
-        """Return what the two epsilons say about one person, each in a sentence, and the price of the smaller one."""
+        """Return three sentences: what each of the two epsilons means for one person, and the error without trust."""
         kept, reports, error = self.chosen, self.plan.reports, self.plan.chosen.error
         at = f"with a delta of {self.limits.delta:g}"
         return (
@@ -121,12 +125,14 @@ def _telling(epsilon: float) -> str:
 def shuffled_plan(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
     """Return the plan of least error within both limits: each mechanism at its best parameters, then ranked.
 
-    A larger local epsilon has less error. So for each mechanism the planner searches the largest local epsilon that
-    shuffling of `reports` reports, one a client, makes small enough. It rounds this epsilon down to four digits and
-    checks it with `amplification.amplify`, which computes statements: so a statement would confirm each candidate.
+    The larger the local epsilon, the smaller the error. So for each mechanism the planner searches for the largest
+    local epsilon whose shuffled epsilon, for `reports` reports, one a client, is within the limit. The planner rounds
+    this local epsilon down to four digits and checks the rounded value with `amplification.amplify`. Statements are
+    computed by the same function, so a statement for any of these candidates would also show a shuffled epsilon within
+    the limit.
 
     Raises:
-        UsageError: no mechanism is possible; the sentence has the reason of each.
+        UsageError: no mechanism is possible; the message has the reason against each mechanism.
         ValueError: `reports` is out of its range.
     """
     if not 1 <= reports <= MOST_REPORTS:
@@ -150,7 +156,7 @@ def shuffled_plan(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
 
 @dataclass(frozen=True)
 class _Choice:
-    """Parameters at the largest local epsilon within both limits; error: infinite if the task's limits are exceeded."""
+    """Parameters at the largest local epsilon within both limits; error: infinite if a task's limit is exceeded."""
 
     error: float
     epsilon: float
@@ -158,11 +164,12 @@ class _Choice:
 
 
 def _within(name: str, task: Task, limits: Limits, reports: int, near: float) -> tuple[Candidate, Protection]:
-    """Return a mechanism of least error within both limits, and its protection.
+    """Return the candidate of least error for the mechanism `name` within both limits, and the candidate's protection.
 
-    `near` is a local epsilon that every mechanism may have; the mechanism's own bound is at least as large.
+    `near` is a local epsilon within both limits for every mechanism, so the largest local epsilon of this mechanism is
+    at least `near`.
     """
-    # This raises first if the mechanism is not possible at all.
+    # This call raises UsageError if the mechanism is not possible at all, before the search begins.
     candidate(name, task, limits.least, reports)
     best = _best(name, task, limits, reports, near)
     for epsilon in (best.epsilon, limits.least):
@@ -173,11 +180,11 @@ def _within(name: str, task: Task, limits: Limits, reports: int, near: float) ->
 
 
 def _best(name: str, task: Task, limits: Limits, reports: int, near: float) -> _Choice:
-    """Return the parameters of least error, among those that are best for some local epsilon.
+    """Return the parameters of least error, of all parameters that are best for some local epsilon.
 
-    The parameters that are best for the resulting local epsilon may not be best here: with fewer cells in a report, or
-    more buckets, that epsilon may be larger. The search begins at `near` and goes in steps that double the odds, which
-    about halve the cells, and then in shorter steps.
+    Parameters that are best for a fixed local epsilon need not be best here, because with fewer cells in a report, or
+    more buckets, shuffling may permit a larger local epsilon. The search begins at `near` and first goes in steps that
+    double the odds, which about halve the number of cells, and then in shorter steps.
     """
     known: dict[tuple[tuple[str, Value], ...], _Choice] = {}
 
@@ -191,7 +198,7 @@ def _best(name: str, task: Task, limits: Limits, reports: int, near: float) -> _
 
     best, planned, step = at(near, near), near, math.log(2.0)
     while math.isinf(best.error) and planned > limits.least:
-        # The loop ends: the parameters for the least local epsilon are within the limits of the task.
+        # The loop ends, because the parameters for the least local epsilon are within the limits of the task.
         planned = max(planned - step, limits.least)
         best = at(planned, best.epsilon)
     while step > _SHORTEST:
@@ -208,7 +215,7 @@ def _best(name: str, task: Task, limits: Limits, reports: int, near: float) -> _
 def _largest(
     name: str, task: Task, limits: Limits, reports: int, parameters: dict[str, Value], near: tuple[float, float]
 ) -> _Choice:
-    """Return a mechanism at the largest local epsilon; `near`: what every mechanism may have, and where to begin."""
+    """Return a mechanism at its largest local epsilon; `near`: one that all mechanisms may have, and a first guess."""
 
     def law_at(epsilon: float) -> BlanketLaw:
         return blanket_law(build(name, epsilon, task.domain, parameters))
