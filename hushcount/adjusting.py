@@ -1,11 +1,12 @@
-"""Adjust estimated counts: make them non-negative, or make them add up to a total; each function states its bias.
+"""Adjust estimated counts: make counts non-negative, or make them add up to a total; each function states its bias.
 
-Unadjusted estimates are unbiased because they may be negative and need not add up to the number of reports. An
-adjustment shifts counts in one direction. So no job adjusts counts, and no interval or error is valid for an adjusted
+Unadjusted estimates are unbiased, and this is possible because they may be negative and need not add up to the number
+of reports. An adjustment shifts counts in one direction. So no job adjusts counts, and no confidence interval or error
+that a job states is valid for an adjusted count.
+
+Functions take and return counts as float64[c], in users and in the same order. `total` is the number of users that hold
+one of these items. Each function raises ValueError if a number is not finite, the total is out of range, or there is no
 count.
-
-Functions take and return counts as float64[c], in users and in the same order. `total` is the number of users that
-hold one of these items. ValueError if a number is not finite, the total is out of range, or there is no count.
 
 Reference: T. Wang, M. Lopuhaa-Zwakenberg, Z. Li, B. Skoric, N. Li, "Locally Differentially Private Frequency Estimation
 with Consistency", NDSS 2020; each function names the method.
@@ -21,9 +22,9 @@ from hushcount.arrays import FloatArray
 def non_negative(counts: FloatArray) -> FloatArray:
     """Return `max(count, 0)` for each item.
 
-    Bias: upward, and only for rare items. With a true count F and normal noise of standard deviation v it is
-    `v phi(F/v) - F Phi(-F/v)`: 0.4 v if nobody holds the item, below 0.01 v from F = 2 v on. The sum over many rare
-    items is far too large.
+    Bias: upward, and only for rare items. With a true count F and normal noise of standard deviation v, the bias is `v
+    phi(F/v) - F Phi(-F/v)`: 0.4 v if nobody holds the item, and below 0.01 v if F is at least 2 v. So the sum of the
+    adjusted counts of many rare items is far too large.
 
     Reference: Wang et al., Base-Pos.
     """
@@ -33,12 +34,13 @@ def non_negative(counts: FloatArray) -> FloatArray:
 def sum_to(counts: FloatArray, total: float) -> FloatArray:
     """Return the counts, each shifted by the same amount so that they add up to `total`.
 
-    Of all counts with that sum, these are the nearest in squared distance. Bias: none if the counts are unbiased and
-    `total` is the true sum or an unbiased estimate of it. Otherwise every item gets the same share of the error of
-    `total`. Counts may still be negative. The gain is small: independent errors shrink by one part in 2c. Estimates of
-    a whole dictionary with "other" already add up to the number of reports if every report supports equally many of
-    its items. This holds for grr and ss, and for wss with a design of exactly as many cells; it nearly holds for ais;
-    it does not hold for sue, oue, or wss with spare cells.
+    Of all lists of counts with the sum `total`, the result is the nearest one in squared distance. Bias: none if the
+    counts are unbiased and `total` is the true sum or an unbiased estimate of the true sum. Otherwise every item gets
+    the same share of the error of `total`. Adjusted counts may still be negative. The gain in precision is small:
+    independent errors of c counts shrink by a factor of about 1 - 1/(2c). Estimates of a whole dictionary with "other"
+    already add up to the number of reports if every report supports the same number of items. The reports of grr and ss
+    support the same number of items, and those of wss if the design has exactly as many cells as there are items. The
+    reports of ais support nearly the same number. The reports of sue, oue, and wss with spare cells do not.
 
     Reference: Wang et al., Norm.
     """
@@ -50,21 +52,23 @@ def sum_to(counts: FloatArray, total: float) -> FloatArray:
 def norm_sub(counts: FloatArray, total: float) -> FloatArray:
     """Return `max(count - t, 0)` for each item, with the only t that makes the results add up to `total`.
 
-    This is the limit of repeated shifting and clipping, and also the Euclidean projection on the simplex
-    `{x >= 0, sum x = total}`. Sorting finds it directly. `total` is at least 0. Bias: upward for rare items, because
-    clipping raises them; downward for each frequent item by t. The two biases cancel in the sum. t grows with the
-    number of rare items: among thousands of items that hardly anybody holds, it is several standard errors.
+    The result is the limit of repeated shifting and clipping, and also the Euclidean projection on the simplex `{x >=
+    0, sum x = total}`. Sorting the counts finds t directly. `total` is at least 0. Bias: upward for rare items, because
+    clipping raises their counts; downward by t for each frequent item. The two biases cancel in the sum over all items.
+    t grows with the number of rare items: with thousands of items that hardly anybody holds, t is several standard
+    errors.
 
     Reference: Wang et al., Norm-Sub; J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, "Efficient Projections onto
     the l1-Ball for Learning in High Dimensions", ICML 2008, Figure 1.
     """
     counts = _checked(counts)
     _check_total(total, 0.0)
-    # Adding a constant to all counts changes nothing. No kept count is farther than `total` below the largest count.
+    # Adding a constant to all counts does not change the result. A count that stays above 0 is at most `total` below
+    # the largest count.
     gap = counts - counts.max()
     falling = -np.sort(-gap)
     shift = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
-    # The j largest items are kept, for the largest j at which the shift leaves the smallest of them at 0 or above.
+    # The j largest counts are kept, where j is the largest number for which none of the j shifted counts is below 0.
     kept = int(np.flatnonzero(falling >= shift)[-1])
     return np.maximum(gap - shift[kept], 0.0)
 

@@ -1,8 +1,8 @@
-"""How many reports a client may still make: at most the campaign's cap of each stream in each window.
+"""How many reports a client may still make: in each window, at most the campaign's cap of each stream.
 
 The shuffler enforces the cap for each client token. The allowance keeps an honest client from sending reports that the
-shuffler would drop. It also keeps the client from spending its budget more often than the statement assumes, whichever
-collector it reports to.
+shuffler would drop. The allowance also keeps the client from spending its budget more often than the privacy statement
+assumes, whichever collector the client reports to.
 """
 
 from __future__ import annotations
@@ -33,30 +33,31 @@ _Window = Annotated[str, AfterValidator(_window_name)]
 
 
 class OverCap(HushcountError):
-    """The campaign's cap of the stream in this window is reached: one more report would not count."""
+    """The campaign's cap of a stream is reached in this window, so the shuffler would not count one more report."""
 
 
 class _Made(Part):
-    """How many reports were made, by campaign and stream, in the last windows that the clock showed."""
+    """How many reports of each campaign and stream were made in the last windows that the clock showed."""
 
     windows: dict[_Window, _Reports] = Field(default_factory=dict, max_length=MOST_KEPT)
 
 
 @dataclass(frozen=True, eq=False)
 class Allowance:
-    """Counts the reports of one client in each window of this machine's clock; threads may share it.
+    """Counts the reports of one client in each window of this machine's clock; threads may share this object.
 
-    Each window has its own count, in whatever order the clock shows the windows. So a client with a clock that was
-    ahead can report again once the clock is set right, and a clock that jumps between two windows permits no extra
-    reports. Only the last 16 windows are kept: any other window that the clock shows starts a new count, whether the
-    clock advanced or somebody set it. The client's budget bounds the cost of this. The shuffler bounds its effect,
-    because it counts by the collector's clock.
+    Each window has its own count, in whatever order the clock shows the windows. So a client whose clock was ahead can
+    report again once the clock is set right, and a clock that jumps between two windows permits no extra reports. Only
+    the counts of the last 16 windows are kept: any other window that the clock shows starts a new count, whether the
+    clock advanced or somebody set the clock. The client's budget bounds what reports under such new counts cost. The
+    shuffler bounds how many of these reports count, because it uses the collector's clock.
 
     Args:
         window: length of the deployment's windows, which are counted from 1970. With a shorter length the client makes
-            more reports, but the shuffler still forwards only the cap.
-        path: file of mode 0600 that keeps the counts when the process ends. The first report makes it, and beside it a
-            file `.lock`, if the system can lock files. It contains no value. None: the counts end with the process.
+            more reports, but the shuffler still forwards no more reports than the cap.
+        path: file of mode 0600 that keeps the counts when the process ends. The first report makes this file, and
+            beside it a file `.lock`, if the system can lock files. The file contains no value. None: the counts are
+            lost when the process ends.
     """
 
     window: timedelta = timedelta(days=1)
@@ -70,16 +71,18 @@ class Allowance:
         object.__setattr__(self, "_made", KeptValue(_Made(), self.path, "allowance", cure))
 
     def take(self, campaign: Campaign, stream: Stream, number: int, now: datetime | None = None) -> None:
-        """Count `number` reports before they are made; count none of them if they would exceed the cap.
+        """Count `number` reports before they are made; if they would exceed the cap, raise OverCap and count none.
 
         Raises:
-            OverCap: the reports would exceed the cap; the caller must make none of them.
-            FormatError, UsageError, HushcountError: the file is damaged, or cannot be read or written; make no report.
+            OverCap: the reports would exceed the cap; the caller must make none of these reports.
+            FormatError, UsageError, HushcountError: the file is damaged, or cannot be read or written; the caller must
+                make no report.
         """
         self._made.change(lambda made: (self._counted(made, campaign, stream, number, now), None))
 
     def _counted(self, made: _Made, campaign: Campaign, stream: Stream, number: int, now: datetime | None) -> _Made:
-        # Counted by campaign, not by campaign file: an operator may publish many epochs in one window.
+        # Reports are counted by campaign, not by campaign file, because an operator may publish many epochs in one
+        # window.
         name = f"{campaign.id}/{stream}"
         present = window_at(now or MACHINE.now(), self.window).name
         reports = made.windows.get(present, {})
@@ -90,6 +93,7 @@ class Allowance:
                 f"that began at {present}, and the cap is {cap}; wait for the next window; to retry, send the same "
                 "bytes again"
             )
-        # model_copy does not validate: validating the window's name would take as long as the rest of a report.
+        # model_copy is used because it does not validate: validating the window's name would take as long as all other
+        # steps of making a report.
         windows = last_changed(made.windows, present, {**reports, name: before + number})
         return made.model_copy(update={"windows": windows})

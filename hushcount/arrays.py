@@ -13,8 +13,10 @@ IntArray = npt.NDArray[np.int64]
 UInt64Array = npt.NDArray[np.uint64]
 Octets = npt.NDArray[np.uint8]
 Counts = npt.NDArray[np.int64]
-"""A tally, int64[rows, width], or one count for each item."""
+"""A tally as int64[rows, width], or an array with one count for each item."""
 Limbs = npt.NDArray[np.uint64]
-"""uint64[limbs, n]: n integers, the least significant limb first, each limb below 2**32 unless said otherwise."""
+"""uint64[limbs, n]: n integers, the least significant limb first; each limb is below 2**32 unless a function says
+otherwise.
+"""
 Reports = npt.NDArray[Any]
 """A structured array: one element for each report, with the fields of the mechanism's encoder and responder."""

@@ -1,7 +1,7 @@
-"""A client's budget: the most epsilon that its reports may cost, over all campaigns, epochs and both streams.
+"""A client's budget: the most epsilon that the client's reports may cost, over all campaigns, epochs and streams.
 
-Campaign, policy and allowance bound the cost of one window or epoch. The budget bounds the sum for the person who
-holds the device. It is charged before a report is made.
+Campaign, policy and allowance bound the cost of one window or epoch. The budget bounds the sum of all costs for the
+person who holds the device. Each report is charged to the budget before it is made.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ from hushcount.spent import Spent, StreamSpent
 
 _BILLION = 10**9
 _WHOLE_DELTA = 10**18
-# Floats represent every integer up to this one exactly. Without a limit of the app, this is the limit: epsilon 1e6.
+# Floats represent every integer up to this number exactly. If the app sets no limit, this number is the limit: epsilon
+# 1e6.
 _MOST = 10**15
 _Count = Annotated[int, Field(ge=0)]
 _Day = Annotated[str, text_of(r"^\d{4}-\d\d-\d\d$", "must be a day, as in 2026-11-23")]
 
 
 class BudgetSpent(HushcountError):
-    """Too little budget is left for a report, and the app set `when_spent="nothing"`: no report is made."""
+    """Too little budget is left for a report, and the app set `when_spent="nothing"`, so no report is made."""
 
 
 class OptedOut(HushcountError):
-    """The person opted out: nothing is made until `Budget.opt_in`."""
+    """The person opted out, so no report is made until `Budget.opt_in` is called."""
 
 
 class _Line(Part):
-    """What the reports of one stream of a campaign cost: epsilon in billionths, delta in units of 1e-18."""
+    """What the reports of one stream of a campaign cost: `epsilon` in billionths, and `delta` in units of 1e-18."""
 
     reports: _Count = 0
     blank: _Count = 0
@@ -51,7 +52,7 @@ class _Line(Part):
 
 
 class _Charged(Part):
-    """All charges: lines by "campaign/stream", and the epsilon of the last days that the clock showed."""
+    """All charges: a line for each "campaign/stream", and the epsilon of each of the last days by the clock."""
 
     format: Literal[1] = 1
     days: dict[_Day, _Count] = Field(default_factory=dict, max_length=MOST_KEPT)
@@ -65,12 +66,12 @@ class _Charged(Part):
 
 @dataclass(frozen=True)
 class Cost:
-    """What one charge costs, replace-one.
+    """What one charge costs, as epsilon and delta of replace-one differential privacy.
 
     Attributes:
-        epsilon: in billionths, rounded up.
-        delta: in units of 1e-18, rounded up.
-        lasting: whether the cost covers all reports of the epoch, because these repeat their answers.
+        epsilon: epsilon in billionths, rounded up.
+        delta: delta in units of 1e-18, rounded up.
+        lasting: whether the cost covers all reports of the epoch, because all these reports repeat remembered answers.
     """
 
     epsilon: int
@@ -79,13 +80,13 @@ class Cost:
 
 
 def cost_of(campaign: Campaign, stream: Stream) -> Cost:
-    """Return what a report of the stream costs, whatever its value is.
+    """Return what a report of the stream costs; the cost does not depend on the report's value.
 
-    A frequency report costs its epsilon. If clients remember, all frequency reports of an epoch together cost
-    `memory_values` times that. A discovery report costs the (epsilon, delta) of the keep rule, converted to
-    replace-one. All discovery reports of a window, up to the cap, could share this cost. Each is charged nevertheless,
-    because the operator chooses the length of a window. Each number is taken as the decimal number in the campaign
-    file: 0.1 is exactly a tenth.
+    A frequency report costs the mechanism's epsilon. If clients remember their answers, all frequency reports of an
+    epoch together cost `memory_values` times this epsilon. A discovery report costs the (epsilon, delta) of the keep
+    rule, converted to replace-one. All discovery reports of a window, up to the cap, could share this cost.
+    Nevertheless each discovery report is charged, because the operator chooses the length of a window. Each number is
+    taken as the decimal number in the campaign file, so that 0.1 is exactly a tenth.
     """
     if stream == "reports":
         campaign.require_frequency()
@@ -99,34 +100,36 @@ def cost_of(campaign: Campaign, stream: Stream) -> Cost:
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """Bounds the total cost of all reports of one client; threads may share it.
+    """Bounds the total cost of all reports of one client; threads may share this object.
 
-    Once the budget is spent, frequency reports are of "other" and discovery reports are blanks, whatever the values
-    are: sending no report would reveal that the budget is spent. Neither a charge nor the moment when the budget is
-    spent depends on a value. A client with a memory pays for an epoch with its first answer, and repeats its answers
-    even when no budget is left.
+    Once the budget is spent, frequency reports encode "other" and discovery reports are blanks, whatever the values
+    are, because sending no report would reveal that the budget is spent. Neither a charge nor the moment when the
+    budget is spent depends on a value. A client with a memory is charged for an epoch when it draws its first answer,
+    and repeats its answers even when no budget is left.
 
-    Days are days of UTC. Each has its own limit, in whatever order the clock shows the days: a clock that was ahead
-    uses up only the day that it showed. The budget keeps the last 16 days: any other day to which somebody sets the
-    clock has its whole limit. `lifetime` bounds what can be charged in this way.
+    Days are days of UTC. Each day has its own limit, in whatever order the clock shows the days, so a clock that was
+    ahead uses up only the limit of the day that it showed. The budget keeps the charges of the last 16 days, so any
+    other day to which somebody sets the clock has its whole limit again. `lifetime` bounds what can be charged by
+    setting the clock.
 
     Args:
-        path: file of mode 0600 that keeps the count when the process ends. The first report makes it, and beside it a
-            file `.lock`, if the system can lock files. It contains campaign ids and numbers, no values. A damaged file
-            is refused. It is not noticed if somebody removes the file (the budget then begins anew) or puts back an old
-            copy (later charges are then forgotten). None: the count ends with the process, and a forked process
-            continues with a copy of it.
-        per_day: most epsilon of a day, rounded down to billionths.
-        lifetime: most epsilon ever, rounded down to billionths.
-        when_spent: "other", or "nothing": a report then raises BudgetSpent. An app that then sends nothing reveals to
-            anyone who sees its requests that the budget is spent, and so how much the client sent elsewhere.
+        path: file of mode 0600 that keeps the charges when the process ends. The first report makes this file, and
+            beside it a file `.lock`, if the system can lock files. The file contains campaign ids and numbers, but no
+            values. A damaged file is refused. The budget does not notice if somebody removes the file (the budget then
+            begins anew) or puts back an old copy (later charges are then forgotten). None: the charges are lost when
+            the process ends, and a forked process continues with a copy of the charges.
+        per_day: most epsilon that may be charged in a day, rounded down to billionths.
+        lifetime: most epsilon that may be charged in total, rounded down to billionths.
+        when_spent: "other": reports that reveal nothing are made; "nothing": a report raises BudgetSpent. An app that
+            sends nothing after BudgetSpent reveals to anyone who sees its requests that the budget is spent, and
+            thereby how much the client sent in other campaigns.
 
     Raises:
         UsageError: an argument is out of its range.
 
     Privacy: all reports that clients make under the same budget are together (`Spent.epsilon`, `Spent.delta`)-private,
-        replace-one; both numbers are sums over the reports. For frequency reports this holds even if all parties
-        collude; for discovery reports as long as the auxiliary server and the analyzer do not collude.
+        replace-one; both numbers are sums over the reports. For frequency reports this guarantee holds even if all
+        parties collude; for discovery reports it holds as long as the auxiliary server and the analyzer do not collude.
     """
 
     path: Path | None = None
@@ -157,19 +160,23 @@ class Budget:
         also: Callable[[], None] = lambda: None,
         now: datetime | None = None,
     ) -> int:
-        """Charge `number` reports, permanently, before they are made; return how many of them may carry a value.
+        """Charge `number` reports permanently, before they are made; return how many of them may carry values.
 
-        The first reports carry their values. The others must reveal nothing, and are counted as blank. If reports
-        repeat answers, either all of them carry values or none does.
+        The first reports, as many as the returned number, carry their values. The other reports must reveal nothing,
+        and are counted as blank. If reports repeat answers, either all reports carry values or no report does.
 
         Args:
-            repeats: whether the client already has an answer of this epoch, which was charged when it was drawn.
-            also: called when the charge seems possible and before it is made; if `also` raises, nothing is charged.
+            repeats: whether the client already has an answer for this epoch, which was charged when the answer was
+                drawn.
+            also: function that is called before the charge, if the charge seems possible; if `also` raises an error,
+                nothing is charged.
 
         Raises:
-            BudgetSpent: the budget is too small for all reports, and `when_spent` is "nothing". Nothing is charged.
+            BudgetSpent: the budget does not suffice for all `number` reports, and `when_spent` is "nothing". Nothing is
+                charged.
             OptedOut: the person opted out.
-            HushcountError: the file is damaged, or cannot be read or written; the caller must make no report then.
+            HushcountError: the budget's file is damaged, or cannot be read or written; the caller must then make no
+                report.
         """
         cost = cost_of(campaign, stream)
 
@@ -197,13 +204,14 @@ class Budget:
             days = last_changed(charged.days, today, charged.days.get(today, 0) + charges * cost.epsilon)
             return charged.model_copy(update={"days": days, "lines": {**charged.lines, key: line}}), telling
 
-        # Try without the lock, only to raise errors: `also` takes other locks and may not run under this file's lock.
+        # First try the charge without the lock, only to raise errors. `also` takes other locks, so it may not run while
+        # the lock of this file is held.
         step(self._kept.read())
         also()
         return self._kept.change(step)
 
     def spent(self, now: datetime | None = None) -> Spent:
-        """Return what was spent and what is left; raises as `charge` if the file cannot be read."""
+        """Return what was spent and what is left; HushcountError, as in `charge`: the file cannot be read."""
         charged, today = self._kept.read(), _day(now)
         left_today, left = self._left(charged, today)
         streams = [_of_line(key, line) for key, line in sorted(charged.lines.items())]
@@ -224,22 +232,22 @@ class Budget:
 
     @property
     def opted_out(self) -> bool:
-        """Whether the person opted out. Check this before you send reports that were made earlier."""
+        """Whether the person opted out. Apps must check this before they send reports that were made earlier."""
         return self._kept.read().opted_out
 
     def opt_out(self) -> None:
-        """Permit no more reports, in all processes that use the file; without a file, in this process."""
+        """Permit no more reports, in all processes that use the budget's file; without a file, in this process only."""
         self._opt(out=True)
 
     def opt_in(self) -> None:
-        """Permit reports again. What was spent stays spent."""
+        """Permit reports again. The charges before the opt-out still count."""
         self._opt(out=False)
 
     def _opt(self, *, out: bool) -> None:
         self._kept.change(lambda charged: (charged.model_copy(update={"opted_out": out}), None))
 
     def _left(self, charged: _Charged, today: str) -> tuple[int, int]:
-        """Return the billionths left of the day and of the lifetime; 0 if the app set a limit below what was spent."""
+        """Return how many billionths are left for the day and for the lifetime; 0 if more was spent than the limit."""
         per_day, lifetime = self._limits
         return max(0, per_day - charged.days.get(today, 0)), max(0, lifetime - charged.total)
 
@@ -254,13 +262,13 @@ class Budget:
 
 
 def _day(now: datetime | None) -> str:
-    """Return the day of a moment, by default the present one, in UTC."""
+    """Return the UTC day of the moment `now`, by default the present day."""
     return (now or MACHINE.now()).astimezone(timezone.utc).date().isoformat()
 
 
 @lru_cache
 def _units(value: float, unit: int, times: int) -> int:
-    """Take the decimal number that a float prints as, and return `times` that number in whole units, rounded up."""
+    """Return `times` the decimal number as which the float `value` is printed, in whole units, rounded up."""
     return math.ceil(Fraction(repr(float(value))) * unit * times)
 
 

@@ -1,4 +1,4 @@
-"""The client: a value in, a sealed report of one fixed length out."""
+"""The client: turns a value into a sealed report, which has the same length for all values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Queue(Protocol):
-    """Reports that were made and wait to be sent."""
+    """A queue of reports that were made and wait to be sent."""
 
     def forget(self) -> None:
         """Delete all waiting reports permanently."""
@@ -42,48 +42,49 @@ class Queue(Protocol):
 
 @dataclass(frozen=True)
 class Client:
-    """Privatises and seals values of one client for one campaign. Holds no secret; threads may share it.
+    """Privatises and seals values of one client for one campaign. It contains no secret, and threads may share it.
 
     Args:
-        campaign: from `Campaign.read`.
-        policy: what the client demands of the campaign. The client checks it before it makes any report. Before each
-            report it also checks that the keys that vouch for the campaign have not expired.
-        signature: the campaign's; by default read from beside the campaign file.
+        campaign: the campaign, as `Campaign.read` returns it.
+        policy: what the client demands of the campaign. The client checks the campaign before it makes any report.
+            Before each report, the client also checks that the keys that vouch for the campaign have not expired.
+        signature: the campaign's signature; by default it is read from the file beside the campaign file.
         log: the campaign's log, for a client that missed an epoch.
-        dictionary: the campaign's; by default read from beside the campaign file.
-        memory: where the client keeps its answers. Needed if the campaign says that clients remember, else refused.
-        allowance: counts what this client makes, up to the campaign's cap of each stream in each window. By default
-            windows are days, and the count ends with the process; `Allowance(window, path)` keeps it in a file.
-        budget: bounds the total cost of this client's reports; by default it has no limits and ends with the process.
-            `Budget(path, per_day, lifetime)` has limits and a file. Clients of one person share one budget, also in
-            several campaigns.
-        queue: where the app keeps reports that wait to be sent; `forget` deletes them.
-        ask: asks the evaluator, if the campaign has one. An app that asks later may omit it, and make each discovery
-            report by `pending_discovery`.
+        dictionary: the campaign's dictionary; by default it is read from the file beside the campaign file.
+        memory: where the client keeps its answers. It is needed if the campaign says that clients remember answers, and
+            is refused otherwise.
+        allowance: counts the reports that this client makes, up to the campaign's cap of each stream in each window. By
+            default windows are days, and the counts are lost when the process ends; `Allowance(window, path)` keeps the
+            counts in a file.
+        budget: bounds the total cost of this client's reports; by default there are no limits, and the charges are lost
+            when the process ends. `Budget(path, per_day, lifetime)` has limits and a file. All clients of one person
+            must share one budget, also in several campaigns.
+        queue: where the app keeps reports that wait to be sent; `forget` deletes the waiting reports.
+        ask: function that asks the evaluator, if the campaign has an evaluator. An app that asks the evaluator later
+            may omit `ask`, and make each discovery report by `pending_discovery`.
         clock: decides in which window and on which day a report is counted, and whether keys are valid.
 
     Raises:
         Untrusted: the policy refuses the campaign.
-        UsageError: the policy is missing; a memory is missing, or given although clients do not remember; the
-            dictionary is missing or not the campaign's; no key of the campaign is valid now; or the campaign file is a
-            redacted one, without the key of the discovery hash.
+        UsageError: the policy is missing; a memory is missing, or given although clients of the campaign do not
+            remember answers; the dictionary is missing or not the campaign's dictionary; no key of the campaign is
+            valid now; or the campaign file is a redacted one, without the key of the discovery hash.
 
-    Privacy: the client counts and charges reports before it draws them. Neither the charge nor whether a report carries
-        its value depends on values.
-        A frequency report is epsilon-locally private, replace-one. A discovery report hides its value only as long as
-        the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule.
-        If the campaign's names are keyed, a discovery report hides from the auxiliary server only values that the
-        auxiliary server cannot guess. If names are oblivious, it hides a value from the auxiliary server as long as
-        nobody asks the evaluator about that value for the auxiliary server, and the auxiliary server and the evaluator
-        do not test guesses together.
-        A client that sends reports of both streams pays for both.
-        Without a memory, sending the same value again spends the budget again. With a memory, all frequency reports of
-        a campaign's epoch together spend k epsilon, where k = `memory_values` is the number of different values that
-        the client remembers; all values outside the dictionary count as one value. A further value, or a value for
-        which the memory has no room, gets the answer to the last remembered value, because sending no report would
-        reveal that the value is new. The price of a memory: there is no amplification by shuffling, and the analyzer
-        sees which reports are equal, in one batch and in different batches. If k is above 1, this reveals when a
-        client's value changed. The shuffler cannot see which reports are equal, because each is sealed anew.
+    Privacy: the client counts and charges reports before it draws their answers. Neither the charge nor whether a
+        report carries its value depends on values. A frequency report is epsilon-locally private, replace-one. A
+        discovery report hides its value only as long as the auxiliary server and the analyzer do not collude, and
+        within the (epsilon, delta) of the keep rule. If the campaign's names are keyed, a discovery report hides from
+        the auxiliary server only values that the auxiliary server cannot guess. If the names are oblivious, a discovery
+        report hides its value from the auxiliary server as long as nobody asks the evaluator about that value for the
+        auxiliary server, and the auxiliary server and the evaluator do not test guesses together. A client that sends
+        reports of both streams is charged for both streams. Without a memory, a client that sends the same value again
+        spends budget again. With a memory, all frequency reports of a campaign's epoch together spend k epsilon, where
+        k = `memory_values` is the number of different values that the client remembers; all values outside the
+        dictionary count as one value. A value after the first k values, or a value that the memory cannot store, gets
+        the answer to the last remembered value, because sending no report would reveal that the value is new. A memory
+        has disadvantages: there is no amplification by shuffling, and the analyzer sees which reports are equal, in one
+        batch and in different batches. If k is above 1, equal reports reveal when a client's value changed. The
+        shuffler cannot see which reports are equal, because each report is sealed anew.
     Randomness: the operating system's cryptographic generator.
     """
 
@@ -127,7 +128,7 @@ class Client:
         object.__setattr__(self, "dictionary", checked_dictionary(self.campaign, self.dictionary))
 
     def _accepted(self, policy: Policy) -> datetime | None:
-        """Let the policy check the campaign, and return when the first key that vouches for the campaign expires."""
+        """Check the campaign by the policy, and return when the first key that vouches for the campaign expires."""
         if policy.trusts:
             _LOG.warning(
                 "a client of campaign %s believes any campaign file: Policy.trusting() is for tests", self.campaign.id
@@ -140,21 +141,21 @@ class Client:
         return policy.accept(self.campaign, signature, self.log, self.clock.now())
 
     def report(self, value: str) -> bytes:
-        """Return one sealed frequency report; a value outside the dictionary or no valid item counts as "other"."""
+        """Return one sealed frequency report; a value not in the dictionary or not a valid item counts as "other"."""
         return self.reports([value]).tobytes()
 
     def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, all of the same length.
 
-        Once the budget is spent, the reports are of "other", and the memory is not asked. Exception: if the memory has
-        an answer of this epoch, the epoch is paid for, and reports are still answered from the memory.
+        Once the budget is spent, reports encode "other", and the memory is not used. Exception: if the memory has an
+        answer of this epoch, the whole epoch was already charged, so reports still use the memory.
 
         Raises:
-            OverCap: this client may not make that many more reports in this window.
+            OverCap: this client may not make so many more reports in this window.
             BudgetSpent: the budget is spent, and its `when_spent` is "nothing".
             OptedOut: the person opted out.
-            HushcountError: the memory cannot be read, or has no answer of this epoch and cannot store one. Whether
-                this is raised does not depend on the values.
+            HushcountError: the memory cannot be read, or has no answer of this epoch and cannot store one. Whether this
+                error is raised does not depend on the values.
         """
         texts = [text_of(value) for value in values]
         mechanism = self.campaign.require_frequency()
@@ -162,7 +163,7 @@ class Client:
         recipient = self._sealer(self.campaign.keys.analyzer)
         telling = self._charged("reports", len(values))
         items[telling:] = other_item(mechanism)
-        # Of reports that repeat answers, either all carry their value or none does.
+        # If reports repeat answers, either all of these reports carry their value or no report does.
         draw = partial(drawn, self.campaign)
         if self.memory is not None and telling:
             answers = remembered(self.campaign, items, self.memory, draw)
@@ -171,31 +172,35 @@ class Client:
         return sealed(self.campaign, answers, recipient, threads)
 
     def discovery_report(self, value: str | None) -> bytes:
-        """Return one sealed discovery report; None stands for "nothing to discover"; raises as `discovery_reports`."""
+        """Return one sealed discovery report; None means "nothing to discover". Errors are those of
+        `discovery_reports`.
+        """
         return self.discovery_reports([value]).tobytes()
 
     def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed discovery report for each value, all of the same length.
 
-        A value has nothing to discover if the dictionary lists it, or if it cannot be an item, as the empty string or
-        a text with a control character (`items.fault_of_text`). Its report is a blank: it has a random hash and no
-        value. Every client sends a report, so that sending reveals nothing. A report is also a blank if the budget is
-        spent or the evaluator does not answer.
+        There is nothing to discover if the dictionary lists the value, or if the value cannot be an item, such as the
+        empty string or a text with a control character (`items.fault_of_text`). The report of such a value is a blank,
+        which has a random hash and no value. Every client sends a report, so that sending reveals nothing. A report is
+        also a blank if the budget is spent or the evaluator does not answer.
 
         Raises:
-            OverCap, BudgetSpent, OptedOut: as `reports`.
-            UsageError: a value is longer than the campaign allows; the message has its length, never the value. An app
-                that then sends nothing reveals this to the shuffler: send `discovery_report(None)` instead.
+            OverCap, BudgetSpent, OptedOut: as in `reports`.
+            UsageError: a value is longer than the campaign allows; the message has the value's length, but never the
+                value. An app that sends no report after this error reveals to the shuffler that the value is too long,
+                so it should send `discovery_report(None)` instead.
         """
         new, making = new_values(self.campaign, self.dictionary, values), self._making()
         ask = asked_by(self.campaign, self.ask)
         return named(self.campaign, making, self._told(new), ask, threads)
 
     def pending_discovery(self, value: str | None) -> PendingDiscovery:
-        """Count and charge a discovery report, and return it; the caller asks for its evaluation later.
+        """Count and charge a discovery report, and return it unfinished; the caller asks for its evaluation later.
 
-        The evaluation reveals nothing of the value: send it once, at a time that does not depend on the value. If no
-        answer comes, send the blank. Raises as `discovery_reports`, and UsageError if the campaign has no evaluator.
+        The request for the evaluation reveals nothing of the value if the app sends it at a time that does not depend
+        on the value, and only once. If no answer comes, the app sends the blank. Errors are those of
+        `discovery_reports`, and UsageError if the campaign has no evaluator.
         """
         if not self.campaign.is_oblivious:
             raise UsageError(f"campaign {self.campaign.id} has no evaluator: use discovery_report")
@@ -203,15 +208,16 @@ class Client:
         return making.pending(self._told(new)[0], self.campaign.require_evaluator_key())
 
     def spent(self) -> Spent:
-        """Return what all reports under this client's budget cost, for the app to show: `Spent.words`."""
+        """Return what all reports under this client's budget cost; an app can show the sentences of `Spent.words`."""
         return self.budget.spent(self.clock.now())
 
     def forget(self) -> None:
-        """Opt out: make no more reports, and delete all that was made from values: the memory's answers and the queue.
+        """Opt out: make no more reports, and delete what was made from values: remembered answers and queued reports.
 
-        Only numbers are kept, so that `budget.opt_in()` does not renew the budget. The opt-out is stored first: if a
-        later step raises or the process is killed, no more reports are made; call this again to delete the rest.
-        Another thread may still return a report that it was making: check `budget.opted_out` before you send it.
+        The budget's numbers are kept, so that `budget.opt_in()` does not renew the budget. The opt-out is stored first:
+        if a later step raises an error or the process is killed, no more reports are made, and a second call of
+        `forget` deletes what is left. Another thread may still return a report that it was making, so an app must check
+        `budget.opted_out` before it sends a report.
         """
         self.budget.opt_out()
         for kept in (self.queue, self.memory):
@@ -228,14 +234,14 @@ class Client:
         return Sealer(bytes.fromhex(valid_key(keys, now).key))
 
     def _charged(self, stream: Stream, number: int) -> int:
-        """Count and charge reports permanently, before they are drawn; return how many of the first carry values."""
+        """Count and charge reports permanently, before answers are drawn; return how many reports carry values."""
         repeats = stream == "reports" and self.memory is not None and self.memory.get(place_key(self.campaign, 0))
         now = self.clock.now()
         take = partial(self.allowance.take, self.campaign, stream, number, now)
         return self.budget.charge(self.campaign, stream, number, repeats=bool(repeats), also=take, now=now)
 
     def _told(self, new: list[str | None]) -> list[str | None]:
-        """Count and charge discovery reports; return their values, None in place of those that must not be told."""
+        """Count and charge discovery reports; return their values, with None for values that must not be told."""
         telling = self._charged("discovery", len(new))
         return [*new[:telling], *[None] * (len(new) - telling)]
 

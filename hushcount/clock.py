@@ -14,19 +14,19 @@ def _steady() -> float:
 
 @dataclass(frozen=True)
 class Clock:
-    """The clock for all decisions that depend on time: `MACHINE`, or in a test a clock that the test sets.
+    """The clock for all decisions that depend on time: `MACHINE`, or in a test a clock whose time the test sets.
 
     Attributes:
         seconds: returns the present time, in seconds since 1970.
-        steady: returns seconds since a fixed moment, by a clock that nobody can set. If the system has such a clock, it
-            also counts while the machine sleeps.
+        steady: returns seconds since a fixed moment, by a clock that nobody can set. If the system has a clock that
+            also counts while the machine sleeps, that clock is used.
     """
 
     seconds: Callable[[], float] = time.time
     steady: Callable[[], float] = _steady
 
     def now(self) -> datetime:
-        """Return the present, in UTC."""
+        """Return the present time, in UTC."""
         return datetime.fromtimestamp(self.seconds(), timezone.utc)
 
 

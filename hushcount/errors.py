@@ -1,16 +1,16 @@
-"""The errors that Hushcount raises for a caller's mistakes; each message is one sentence, fit to be shown as it is."""
+"""The errors that Hushcount raises for a caller's mistakes; each message is one sentence that can be shown to users."""
 
 from __future__ import annotations
 
 
 class HushcountError(Exception):
-    """A mistake or a state that one sentence explains; a command that raises it ends with `exit_status`."""
+    """A mistake or a state that one sentence explains; a command that raises this error ends with `exit_status`."""
 
     exit_status = 1
 
 
 class UsageError(HushcountError, ValueError):
-    """An argument or a file cannot be used: the message has its name, its value and the allowed range."""
+    """An argument or a file cannot be used; the message has the argument's name, its value and the allowed range."""
 
     exit_status = 2
 
@@ -20,7 +20,8 @@ class FormatError(UsageError):
 
 
 class NotYet(HushcountError):
-    """Nothing is wrong: run again when more reports have arrived. `streams` are those below the minimum batch."""
+    """Nothing is wrong, but something is not there yet; try again later. `streams`: the ones below the minimum batch.
+    """
 
     exit_status = 3
 
@@ -30,13 +31,13 @@ class NotYet(HushcountError):
 
 
 class TooFewOpened(HushcountError):
-    """Fewer reports were opened and accepted than the minimum batch, and no more can come: there is no result."""
+    """Fewer reports were opened and accepted than the minimum batch, and no more can come, so there is no result."""
 
     exit_status = 3
 
 
 class RetiredKey(HushcountError):
-    """A report is sealed to the destroyed key `id`: it can be counted, but not opened."""
+    """A report is sealed to the key `id`, which was destroyed, so the report can be counted but not opened."""
 
     def __init__(self, message: str, id: str) -> None:
         super().__init__(message)

@@ -26,11 +26,13 @@ def summed(
     """Return the estimate of the sum of each group of distinct items, with the error that repeated answers add.
 
     Args:
-        listed: the campaign's dictionary, if the caller has read it; otherwise it is read if it is needed.
+        listed: the campaign's dictionary, if the caller has read it; None: this function reads the dictionary if
+            needed.
 
     Raises:
-        UsageError: the error of a sum is unknown: `_require_random_order`.
-        ValueError: as `Mechanism.sums`.
+        UsageError: the error of a sum is unknown, because the dictionary is not in random order
+            (`_require_random_order`).
+        ValueError: as in `Mechanism.sums`.
     """
     mechanism, everything = campaign.require_frequency(), None
     larger = [group for group in groups if len(group) > 1]
@@ -47,7 +49,8 @@ def _require_random_order(
 ) -> None:
     """Raise UsageError if a group omits two or more items of a dictionary that is not in random order.
 
-    A group of all items except one is allowed in any order: its sum is n less the count of that item.
+    A group of all items except one is allowed in any order, because the group's sum is the number of reports minus the
+    count of the omitted item.
     """
     partial = [group for group in groups if len(group) < domain - 1]
     listed = listed or (campaign.read_dictionary() if partial else None)

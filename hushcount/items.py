@@ -1,8 +1,9 @@
-"""Which strings may be items, and how an item is spelled.
+"""Rules for items: which strings may be items, and how an item is spelled.
 
 The same text can be encoded in several ways: é is one character, or an e and an accent. `canonical` gives every value
-its canonical spelling. `may_be_item` refuses a string that a line of a dictionary or a cell of a table would lose or
-change. It also refuses a string that would mislead a reader, because it looks like another item or reads backwards.
+its canonical spelling. `may_be_item` refuses a string that would be lost or changed when written as a line of a
+dictionary or a cell of a table. `may_be_item` also refuses a string that would mislead a reader, because the string
+looks like another item or is displayed backwards.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from functools import lru_cache
 from hushcount.formats import unicode13
 
 MOST_ITEM_BYTES = 4096
-"""Longest item in UTF-8: the longest text that one cell of a table can hold, and the longest discoverable value."""
+"""Most UTF-8 bytes of an item: the longest text that one cell of a table can hold, and the longest discoverable value.
+"""
 MOST_SPELLED_BYTES = 4 * MOST_ITEM_BYTES
-"""Longest text that may become an item: its canonical form has more than a quarter of its bytes."""
+"""Most UTF-8 bytes of a text that may become an item, because the canonical form of a text has more than a quarter of
+the text's bytes.
+"""
 _FAULTS = {
     "control": "a control character",
     "surrogate": "a lone surrogate",
@@ -37,8 +41,9 @@ _FLAGS = ("gbeng", "gbsct", "gbwls")
 def canonical(value: str) -> str:
     """Return the canonical spelling of a value: its NFC by Unicode 13.0, in all versions of Python.
 
-    Case, compatibility forms (NFKC) and white space stay: a text that looks different is another item. A value that is
-    too long for an item is returned unchanged, because NFC sorts its combining marks in quadratic time.
+    Case, compatibility forms (NFKC) and white space are not changed, because a text that looks different is a different
+    item. A value that is too long for an item is returned unchanged, because NFC sorts the value's combining marks in
+    quadratic time.
     """
     return value if _is_longer(value, MOST_SPELLED_BYTES) else unicode13.nfc(value)
 
@@ -54,13 +59,13 @@ def fault_of_item(value: str) -> str | None:
 
 
 def fault_of_text(value: str) -> str | None:
-    """Return the same as `fault_of_item` for a string of any length."""
+    """Return why a string of any length may not be an item, like `fault_of_item`, but without the limit on length."""
     if not value:
         return "is empty"
     if value.isascii() and value.isprintable():
         return None
     if value.startswith(_MARK):
-        # At the beginning of a file, programs skip this mark and do not read it as text.
+        # At the beginning of a file, programs skip a byte order mark and do not read it as text.
         return "begins with a byte order mark"
     shown, unfit = _forms()
     if (found := unfit.search(shown.sub(lambda each: each[0][0], value))) is not None:
@@ -70,10 +75,11 @@ def fault_of_text(value: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _forms() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return two patterns: invisible characters that are allowed after a visible one (with that one), and unfit ones.
+    """Return two patterns: visible characters with an invisible one that is allowed after them, and unfit characters.
 
-    Unicode's data list the allowed ones: the tags of a flag, the selector of a keycap or of a picture, a variation
-    selector, a joiner between two visible characters beyond ASCII, and a joiner after a virama, as in Kannada.
+    Unicode's data list the invisible characters that are allowed: the tags of a flag, the selector of a keycap or of a
+    picture, a variation selector, a joiner between two visible characters beyond ASCII, and a joiner after a virama, as
+    in Kannada.
 
     Reference: Unicode Technical Standard 51, section 1.4; Unicode Standard, section 23.4; RFC 5892, appendix A.1, A.2.
     """
@@ -102,5 +108,5 @@ def _forms() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _is_longer(value: str, most: int) -> bool:
-    # No letter has more than four bytes; a lone surrogate counts as three.
+    # No character has more than four bytes in UTF-8, and a lone surrogate counts as three bytes.
     return len(value) > most // 4 and len(value.encode(errors="surrogatepass")) > most

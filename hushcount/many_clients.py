@@ -1,4 +1,4 @@
-"""Reports of many people from one process: load tests, benchmarks, simulations and `hushcount job encode`."""
+"""Reports of many people from one process, for load tests, benchmarks, simulations and `hushcount job encode`."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from hushcount.wire.sealing import Sealer, SealRows, seal_rows
 
 @dataclass(frozen=True)
 class ManyClients:
-    """Makes reports of many people: each value is of another person, who has budget left and remembers no answer.
+    """Makes reports of many people: each value is from another person, who has budget left and remembers no answer.
 
-    An app must use `Client` instead. This class counts, charges and keeps nothing, and accepts any campaign file: if
-    one person sends more than one report of a stream through it, no guarantee of the campaign holds for that person.
+    An app must use `Client` instead. This class counts, charges and keeps nothing, and accepts any campaign file. So if
+    one person sends more than one report of a stream through this class, no guarantee of the campaign holds for that
+    person.
 
     Args:
-        campaign: from `Campaign.read`.
-        dictionary: the campaign's; by default read from beside the campaign file.
-        ask: asks the evaluator, if the campaign has one.
-        seal_rows: the function that seals, by default libsodium's. A faster one must make the same boxes.
+        campaign: the campaign, as `Campaign.read` returns it.
+        dictionary: the campaign's dictionary; by default it is read from the file beside the campaign file.
+        ask: function that asks the evaluator, if the campaign has an evaluator.
+        seal_rows: the function that seals, by default libsodium's. A faster function must make the same sealed boxes.
 
     Raises:
-        UsageError: the dictionary is missing or not the campaign's, or the campaign file is a redacted one, without the
-            key of the discovery hash.
+        UsageError: the dictionary is missing or not the campaign's dictionary, or the campaign file is a redacted one,
+            without the key of the discovery hash.
 
     Randomness: the operating system's cryptographic generator.
     """
@@ -49,7 +50,7 @@ class ManyClients:
         return self.reports([value]).tobytes()
 
     def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
-        """Return uint8[n, L]: one sealed frequency report for each value, as `Client.reports`."""
+        """Return uint8[n, L]: one sealed frequency report for each value, like `Client.reports`."""
         texts = [text_of(value) for value in values]
         items = items_of(self.campaign.require_frequency(), self.dictionary, texts)
         return sealed(self.campaign, self._drawn(items), self._sealer(self.campaign.keys.analyzer), threads)
@@ -59,7 +60,7 @@ class ManyClients:
         return self.discovery_reports([value]).tobytes()
 
     def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:
-        """Return uint8[n, L]: one sealed discovery report for each value, as `Client.discovery_reports`."""
+        """Return uint8[n, L]: one sealed discovery report for each value, like `Client.discovery_reports`."""
         new, keys = new_values(self.campaign, self.dictionary, values), self.campaign.keys
         making = Making(self.campaign.discovery_format, self._sealer(keys.analyzer), self._sealer(keys.aux_server))
         return named(self.campaign, making, new, asked_by(self.campaign, self.ask), threads)

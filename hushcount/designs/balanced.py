@@ -111,8 +111,7 @@ class Design:
 
     @property
     def odds(self) -> Fraction:
-        """The greatest `(T - R_x') / R_x` over all cells x and x', T the weight of all rows; `(m-s)/s` if all R are
-        equal.
+        """The greatest `(T - R_x') / R_x` of two cells x, x', T the weight of all rows; `(m-s)/s` if all R are equal.
 
         A row of weight w that holds x and not x' has probability `p w / R_x` given x and `(1-p) w / (T - R_x')` given
         x'. A balanced design has such a row for every two cells x and x'. So the local privacy loss is the logarithm of
@@ -139,8 +138,7 @@ class Design:
         return float(worst)
 
     def _weights_beside(self, cell: int) -> npt.NDArray[np.int64]:
-        """Return int64[width]: the weight of the rows with `cell` and each other cell; all moved cells are like cell 0.
-        """
+        """Return int64[width]: the weight of the rows with `cell` and each other cell; moved cells are like cell 0."""
         turns, pairs = self.turns, np.zeros(self.width, dtype=np.int64)
         if cell >= turns:
             holding = self.members[self.members[:, cell]]

@@ -96,9 +96,7 @@ class Plan:
 
     @property
     def chosen(self) -> Candidate:
-        """The candidate with the shortest report, then the fastest decoding, of those within NEGLIGIBLE of the least
-        error.
-        """
+        """The candidate of shortest report, then of fastest decoding, of all within NEGLIGIBLE of the least error."""
         limit = self.candidates[0].error * (1.0 + NEGLIGIBLE)
         good = [candidate for candidate in self.candidates if candidate.error <= limit]
         return min(good, key=lambda one: (one.report_bytes, one.decode_seconds, one.error))
