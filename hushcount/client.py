@@ -172,9 +172,7 @@ class Client:
         return sealed(self.campaign, answers, recipient, threads)
 
     def discovery_report(self, value: str | None) -> bytes:
-        """Return one sealed discovery report; None means "nothing to discover". Errors are those of
-        `discovery_reports`.
-        """
+        """Return one sealed discovery report; None means "nothing to discover". Errors: see `discovery_reports`."""
         return self.discovery_reports([value]).tobytes()
 
     def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:

@@ -1,7 +1,8 @@
-"""The client's memory: a value has the same answer throughout an epoch, so that repetition reveals nothing more.
+"""The client's memory: a value has the same answer throughout an epoch, so that repeated reports reveal nothing more.
 
-Without a memory, a client that reports a value repeatedly averages its own noise away (docs/adr/0010). With a memory,
-the client draws the plain answer to a value once for each campaign and epoch, and seals it anew for each report.
+Without a memory, the noise in the reports of a client that reports a value repeatedly averages out (docs/adr/0010).
+With a memory, the client draws the plain answer to a value once for each campaign and epoch, and seals this answer anew
+for each report.
 """
 
 from __future__ import annotations
@@ -26,34 +27,34 @@ SALT_BYTES, NAME_END = 16, 32
 
 
 def place_key(campaign: Campaign, place: int) -> bytes:
-    """Return the key of a place for an answer in one campaign and epoch; the first answer takes place 0."""
+    """Return the key under which the answer number `place` is stored in one campaign and epoch; numbers begin at 0."""
     named = campaign.fingerprint + place.to_bytes(8, "little")
     return hashlib.blake2b(named, digest_size=KEY_BYTES, person=b"reports").digest()
 
 
 def item_name(item: int, salt: bytes) -> bytes:
-    """Return the salted name of the item of an answer: the same item has different names in different memories."""
+    """Return the salted name of an answer's item; the same item has different names in different memories."""
     return hashlib.blake2b(item.to_bytes(8, "little"), digest_size=NAME_END - SALT_BYTES, salt=salt).digest()
 
 
 class Memory(Protocol):
-    """Answers by a key of 32 bytes; threads may share it."""
+    """A store of answers, each under a key of 32 bytes; threads may share it."""
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the answer under a key, or None."""
+        """Return the answer that is stored under a key, or None."""
         ...
 
     def keep(self, key: bytes, answer: bytes) -> bytes:
-        """Store an answer unless the key already has one; return the key's answer once it is stored durably.
+        """Store an answer unless the key already has an answer; return the key's answer once it is stored durably.
 
         Raises:
-            HushcountError: the answer cannot be stored. The caller must not send it then: a client that forgot an
-                answer that it sent would draw another one the next time.
+            HushcountError: the answer cannot be stored. The caller must then not send the answer, because a client that
+                forgot an answer that it sent would draw another answer the next time.
         """
         ...
 
     def forget(self) -> None:
-        """Delete all answers permanently; HushcountError if that fails. Later answers are charged to the budget."""
+        """Delete all answers permanently; HushcountError if this fails. New answers are charged to the budget."""
         ...
 
 
@@ -61,20 +62,20 @@ class Memory(Protocol):
 class ClientMemory:
     """Answers of one client, in one file of mode 0600 on the device; each new answer rewrites the file.
 
-    The file has a random key, under which it hashes the keys of answers once more. So it names no value, but anyone who
-    reads the file can test a guessed value, and sees answers that were or will be sent. Protect it like the other
-    private data that the app keeps of its user.
+    The file has a random key, under which the keys of answers are hashed once more. So the file names no value, but
+    anyone who reads the file can test a guessed value, and sees answers that were or will be sent. An app must protect
+    the file like other private data that it keeps of its user.
 
-    A damaged file is refused and never replaced by an empty one, because the client would then draw new answers to old
-    values. A deleted file is not noticed, but the budget charges the epoch's answers again. The file may be deleted
-    when the epochs of its answers are over.
+    A damaged file is refused and never replaced by an empty file, because with an empty file the client would draw new
+    answers to old values. The client does not notice that the file was deleted, but the budget charges the epoch's
+    answers again. The file may be deleted when the epochs of its answers are over.
 
     Args:
-        path: of the file. The first answer makes it, and beside it a file `.lock`, if the system can lock files. On
-            other systems only one process at a time may use it. None: the answers end with the process; this is for
-            tests, and for a process that lives as long as its campaign.
-        limit: most answers, of all campaigns and epochs together. At the limit, a further value of an epoch with
-            answers gets the last of them. An epoch without answers cannot begin, and all its values are refused.
+        path: path of the file. The first answer makes the file, and beside it a file `.lock`, if the system can lock
+            files. On systems that cannot lock files, only one process at a time may use the file. None: the answers are
+            lost when the process ends, which is only for tests, and for a process that lives as long as its campaign.
+        limit: most answers, of all campaigns and epochs together. When the limit is reached, a new value in an epoch
+            that has answers gets the last of these answers. In an epoch without answers, all values are then refused.
     """
 
     path: Path | None = None
@@ -112,7 +113,7 @@ class ClientMemory:
 
 
 class _Kept(Part):
-    """The content of a file: its own key, empty before the first answer, and answers by hashed key."""
+    """The content of a memory's file: its own key (empty before the first answer), and answers by hashed key."""
 
     format: Literal[1] = 1
     key: Annotated[str, text_of(r"^([0-9a-f]{64})?$", "must be 64 hexadecimal digits, in lower case")] = ""

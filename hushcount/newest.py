@@ -1,6 +1,7 @@
-"""The newest epoch of each campaign that a client accepted; the client refuses older epochs and other histories.
+"""The newest epoch of each campaign that a client accepted; the client refuses older epochs and different histories.
 
-Only the operator's own key can move a client to another history: by a restart with a greater serial than any before.
+Only the operator's own key can move a client to another history, by signing a restart whose serial is greater than all
+serials that the client accepted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hushcount.formats.models import Hex32, Part
 
 
 class Untrusted(HushcountError):
-    """The client may not report to this campaign; no report was made for it."""
+    """The client may not report to this campaign, so no report was made."""
 
 
 class _Head(Part):
@@ -37,11 +38,11 @@ class _Heads(Part):
 
 @dataclass(frozen=True, eq=False)
 class Newest:
-    """Keeps the head of each campaign's log at the newest epoch that was accepted; threads may share it.
+    """Keeps the head of each campaign's log at the newest epoch that was accepted; threads may share this object.
 
     Args:
-        path: file of mode 0600 that keeps the heads when the process ends. The first campaign makes it, and beside it a
-            file `.lock`, if the system can lock files. None: the heads end with the process.
+        path: file of mode 0600 that keeps the heads when the process ends. The first accepted campaign makes this file,
+            and beside it a file `.lock`, if the system can lock files. None: the heads are lost when the process ends.
     """
 
     path: Path | None = None
@@ -54,20 +55,20 @@ class Newest:
     def keep(
         self, campaign: Campaign, log: CampaignLog | None = None, signature: CampaignSignature | None = None
     ) -> None:
-        """Keep a campaign's head, durably if there is a path, before anything is reported under it.
+        """Keep a campaign's head, durably if there is a path, before any report is made for the campaign.
 
         Args:
-            campaign: the file.
+            campaign: the campaign file.
             log: the campaign's log, for a client that missed an epoch.
-            signature: the campaign's, already verified. A restart in it with a greater serial than any before replaces
-                the history that was accepted.
+            signature: the campaign's signature, which the caller has verified. If the signature contains a restart with
+                a greater serial than all accepted ones, the restart replaces the accepted history.
 
         Raises:
-            Untrusted: the file is of an older epoch; it is another file of the same epoch; or it is of a later epoch
-                and does not continue the accepted history (if the client missed an epoch, `log` must connect the two).
-                Also if the operator replaced the publisher that signed, or this publisher skipped more epochs than a
-                log holds.
-            FormatError, UsageError, HushcountError: the file is damaged, or cannot be read or written.
+            Untrusted: the campaign file is of an older epoch; is another file of the same epoch; or is of a later epoch
+                and does not continue the accepted history (if the client missed an epoch, `log` must connect the file
+                to that history). Also if the operator replaced the publisher that signed the file, or if the publisher
+                skipped more epochs than a log can have.
+            FormatError, UsageError, HushcountError: the file of heads is damaged, or cannot be read or written.
         """
         self._kept.change(lambda heads: (_advanced(heads, campaign, log, signature), None))
 
@@ -119,6 +120,6 @@ def _require_continued(campaign: Campaign, last: _Head, log: CampaignLog | None)
 
 
 def _heads_from(head: str, log: CampaignLog | None) -> list[str]:
-    """Return a head, and the heads that follow it in the log if the log has it."""
+    """Return a head, and if the log has this head, also the heads that follow it in the log."""
     heads = [] if log is None else [one.hex() for one in log.heads]
     return heads[heads.index(head) :] if head in heads else [head]

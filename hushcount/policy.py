@@ -1,4 +1,4 @@
-"""What a client demands of a campaign before it reports to it: the app's limits and the keys that it trusts."""
+"""What a client demands of a campaign before it makes a report: the app's limits and the keys that the app trusts."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _newest(value: object) -> Newest:
 
 
 class Policy(PolicyTerms):
-    """Which campaign a client reports to, whose signature it needs, and the most that it may cost.
+    """To which campaign a client reports, who must sign the campaign, and the most that its reports may cost.
 
     Args:
         campaign_id: the only campaign that the client accepts.
@@ -73,16 +73,17 @@ class Policy(PolicyTerms):
             memory_values times epsilon in an epoch if clients remember.
         max_discovery_epsilon: bounds the keep rule's replace-one epsilon, which is twice its epsilon if the campaign
             calibrates discovery to add-remove.
-        oblivious: refuses discovery with keyed names, where the auxiliary server and any client can each test
-            guesses.
+        oblivious: whether to refuse discovery with keyed names. With keyed names, the auxiliary server can test guesses
+            with any client's campaign file.
         max_delta: bounds discovery's replace-one delta, and the delta at which the shuffled epsilon is stated.
         min_batch: the least minimum batch.
         max_report_bytes: the longest sealed report of either stream.
         max_dictionary_bytes: the longest dictionary that a sender fetches and keeps, and that it unpacks.
-        newest: where the client keeps the newest epoch that it accepted. Without a path this ends with the process, and
-            the next process may accept an older epoch.
+        newest: where the client keeps the newest epoch that it accepted. Without a path, the newest epoch is forgotten
+            when the process ends, and the next process may accept an older epoch.
 
-    Privacy: a policy bounds what a signed campaign may cost. It cannot tell whether the parties keep their promises.
+    Privacy: a policy bounds what a signed campaign may cost. A policy cannot check whether the parties keep their
+        promises.
     """
 
     newest: Annotated[Newest, PlainValidator(_newest)] = Field(default_factory=Newest, exclude=True, repr=False)
@@ -90,7 +91,7 @@ class Policy(PolicyTerms):
 
     @classmethod
     def read(cls, path: Path | str, newest: Newest) -> Policy:
-        """Read a policy file; UsageError if it is missing, FormatError with every error and its field if invalid."""
+        """Read a policy file; UsageError: it is missing; FormatError: it is invalid, with each wrong field."""
         terms = parse_model(PolicyTerms, read_file(Path(path), "policy", SETTINGS_BYTES), f"policy {path}")
         return cls(**dict(terms), newest=newest)
 
@@ -103,7 +104,7 @@ class Policy(PolicyTerms):
 
     @property
     def trusts(self) -> bool:
-        """Whether nothing is checked."""
+        """Whether this policy checks nothing."""
         return self._trusts
 
     def accept(
@@ -113,11 +114,12 @@ class Policy(PolicyTerms):
         log: CampaignLog | None = None,
         now: datetime | None = None,
     ) -> datetime | None:
-        """Check a campaign, and keep its head durably as the newest.
+        """Check a campaign, and keep its head as the newest; durably if `newest` has a path.
 
         Args:
             campaign: the file that the client was given.
-            signature: its signature; a restart in it may set the client back to the operator's history.
+            signature: the campaign's signature; if it contains a restart, the client may continue from the history that
+                the operator names in the restart.
             log: the campaign's log, for a client that missed an epoch.
             now: the time of the check.
 
@@ -125,7 +127,8 @@ class Policy(PolicyTerms):
             When the first of the keys that vouch for the campaign expires; None if nothing is checked.
 
         Raises:
-            Untrusted: the campaign breaks the policy, is unsigned, or does not continue what was accepted before.
+            Untrusted: the campaign violates the policy, is unsigned, or does not continue the history that was accepted
+                before.
             HushcountError: the newest epoch cannot be read or kept.
         """
         until = self.check(campaign, signature, now)
@@ -136,7 +139,7 @@ class Policy(PolicyTerms):
     def check(
         self, campaign: Campaign, signature: CampaignSignature | None, now: datetime | None = None
     ) -> datetime | None:
-        """Check everything except the history, and store nothing; arguments, result and Untrusted as in `accept`."""
+        """Check everything except the history, and store nothing. Arguments, result and Untrusted: see `accept`."""
         if self._trusts:
             return None
         if campaign.id != self.campaign_id:
@@ -181,7 +184,7 @@ class Policy(PolicyTerms):
 
 
 def costs(campaign: Campaign) -> tuple[float, float, float]:
-    """Return what a policy bounds: epsilon of the frequency reports, epsilon of discovery, and the greater delta."""
+    """Return what a policy bounds: epsilon of frequency reports, epsilon of discovery, and the greater delta."""
     mechanism, rule = campaign.frequency, campaign.keep_rule
     epsilon = 0.0 if mechanism is None else campaign.epoch_epsilon or campaign.shuffle.cap * mechanism.epsilon
     found = (0.0, 0.0) if rule is None else rule.replaced
@@ -204,7 +207,7 @@ def terms_of(
         oblivious=campaign.is_oblivious,
         max_delta=delta,
         min_batch=campaign.shuffle.minimum_batch,
-        # Not the present length only: a larger dictionary makes reports longer.
+        # The bound is not the present length of reports, because a larger dictionary makes reports longer.
         max_report_bytes=max(longest, _REPORT_BYTES),
         max_dictionary_bytes=max(0 if dictionary is None else len(dictionary.text), USUAL_BYTES),
     )

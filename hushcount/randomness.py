@@ -1,8 +1,8 @@
-"""The only source of randomness: unsigned 64-bit words, and the exact draws made from them.
+"""The only source of randomness: unsigned 64-bit words, and exact random draws that are made from these words.
 
-Every random choice about a report, a batch or a release takes its words from an argument, a `Words` source. On every
-privacy path that is `SystemWords`. Seeded sources exist in `hushcount/oracles/simulation.py`, which no party imports,
-and in the tests.
+Every random choice about a report, a batch or a release takes its words from an argument, which is a `Words` source.
+Wherever privacy depends on the choice, this source is `SystemWords`. Seeded sources exist only in the tests and in
+`hushcount/oracles/simulation.py`, which no party imports.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Words(Protocol):
     """A source of independent, uniformly distributed 64-bit words."""
 
     def words(self, count: int) -> UInt64Array:
-        """Return uint64[count], fresh at every call and writable."""
+        """Return uint64[count], a new writable array of new words at every call."""
         ...
 
 
@@ -37,8 +37,9 @@ class Words(Protocol):
 class SystemWords:
     """Words from the operating system's cryptographic generator (`os.urandom`).
 
-    A large request is a ChaCha20 stream under a 256-bit key that the system draws for this request alone: three times
-    as fast, and no state remains from which an earlier or a later request could be computed.
+    A large request gets its words from a ChaCha20 stream under 256-bit keys that the system draws for this request
+    alone. This is three times as fast as asking the system for all words, and no state remains from which the words of
+    an earlier or a later request could be computed.
     """
 
     def words(self, count: int) -> UInt64Array:
@@ -55,7 +56,7 @@ class SystemWords:
 def drawn_secrets(count: int, size: int) -> Octets:
     """Draw uint8[count, size] from the operating system's generator.
 
-    The array is the only copy: wiping it wipes the secrets.
+    The returned array is the only copy of the secrets, so wiping the array wipes the secrets.
     """
     rows = np.empty((count, size), dtype=np.uint8)
     lib.randombytes(ffi.from_buffer("unsigned char[]", rows), rows.nbytes)
@@ -68,7 +69,7 @@ def hex_seed(words: Words) -> str:
 
 
 def below(threshold: int, count: int, words: Words) -> npt.NDArray[np.bool_]:
-    """Draw `count` independent events, each of probability exactly `threshold / 2**64` and from one random word."""
+    """Draw `count` independent events, each with probability exactly `threshold / 2**64` and from one random word."""
     if not 0 <= threshold <= WORD_VALUES:
         raise ValueError(f"threshold is {threshold}, must be in 0..2**64")
     drawn = words.words(count)
@@ -80,9 +81,10 @@ def below(threshold: int, count: int, words: Words) -> npt.NDArray[np.bool_]:
 def event_bits(threshold: int, count: int, words: Words) -> UInt64Array:
     """Draw uint64[count] of 64 bits each, every bit set independently with probability exactly `threshold / 2**64`.
 
-    Each bit compares a random number of its own with the threshold, from the highest binary digit down; one operation
-    compares a digit of all 64 bits. After eight digits one bit in 256 is undecided, and draws its other digits alone:
-    about 8.25 random words for each word returned. The threshold is in 1..2**64-1.
+    For each bit, a random number is compared with the threshold, from the highest binary digit down; one operation
+    compares one digit for all 64 bits of a word. After eight digits one bit in 256 is undecided, and the other digits
+    are drawn only for undecided bits, so each returned word takes about 8.25 random words. The threshold is in
+    1..2**64-1.
     """
     if not 0 < threshold < WORD_VALUES:
         raise ValueError(f"threshold is {threshold}, must be in 1..2**64-1")
@@ -107,8 +109,8 @@ def event_bits(threshold: int, count: int, words: Words) -> UInt64Array:
 def uniform(bound: int, count: int, words: Words) -> UInt64Array:
     """Draw uint64[count], each exactly uniform on 0..bound-1, by rejection.
 
-    `word % bound` alone would favour small values. So words from the largest multiple of the bound on are drawn again.
-    The bound is in 1..2**64.
+    `word % bound` alone would make small values more probable. So a word that is not below the largest multiple of the
+    bound is drawn again. The bound is in 1..2**64.
     """
     if not 1 <= bound <= WORD_VALUES:
         raise ValueError(f"bound is {bound}, must be in 1..2**64")
@@ -127,8 +129,8 @@ def uniform(bound: int, count: int, words: Words) -> UInt64Array:
 def permutation(count: int, words: Words) -> npt.NDArray[np.intp]:
     """Draw a uniformly random order of 0..count-1: every one of the `count!` orders is equally likely.
 
-    Ranks of distinct uniform keys are exchangeable, so no order is favoured. After a tie all keys are drawn again,
-    because breaking the tie by position would favour the order of arrival.
+    Ranks of distinct uniform keys are exchangeable, so all orders are equally probable. If two keys are equal, all keys
+    are drawn again, because sorting equal keys by position would make the order of arrival more probable.
     """
     while True:
         keys = words.words(count)

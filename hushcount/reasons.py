@@ -1,4 +1,4 @@
-"""Why a hop rejects a record: a closed list. docs/contributors.md says how to add a reason."""
+"""The complete list of reasons for which a hop rejects a record. docs/contributors.md says how to add a reason."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Reason = Literal[
 Counted = Literal["accepted"] | Reason
 REASONS: tuple[Reason, ...] = get_args(Reason)
 DAMAGE: tuple[Reason, ...] = ("corrupt_block", "truncated")
-"""Reasons of records that cannot be read."""
+"""The reasons that mean that a record cannot be read."""
 
 
 def reason_of(text: str) -> Reason | None:
-    """Return the reason of that name, or None."""
+    """Return the reason with this name, or None if there is no such reason."""
     return next((reason for reason in REASONS if reason == text), None)
 
 
 def rejected(reason: Reason, number: int) -> tuple[Reason, int]:
-    """Return a count of rejected records as jobs yield it; type checkers find a misspelt reason."""
+    """Return a reason and its number of rejected records, as jobs yield it; type checkers find misspelt reasons."""
     return reason, number

@@ -1,4 +1,4 @@
-"""Answer from a memory: each value has one answer in a campaign's epoch, drawn when the value first occurs."""
+"""Answers from a memory: each value has one answer in a campaign's epoch, drawn when the value first occurs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hushcount.randomness import SystemWords
 
 
 def remembered(campaign: Campaign, items: UInt64Array, memory: Memory, draw: Callable[[UInt64Array], Octets]) -> Octets:
-    """Return uint8[n, report_bytes]: the remembered answer to each item; `draw` makes an answer that is missing."""
+    """Return uint8[n, report_bytes]: the remembered answer to each item; `draw` makes the answers that are missing."""
     distinct, place = np.unique(items, return_inverse=True)
     answers = np.zeros((len(distinct), campaign.require_frequency().report_bytes), dtype=np.uint8)
     for row, item in zip(answers, distinct, strict=True):
@@ -26,9 +26,9 @@ def remembered(campaign: Campaign, items: UInt64Array, memory: Memory, draw: Cal
 
 
 def _answer(campaign: Campaign, item: int, memory: Memory, draw: Callable[[UInt64Array], Octets]) -> bytes:
-    """Return the answer to an item: the remembered one, a new one if a place is free, else that of the last place.
+    """Return the answer to an item: the remembered one, a new one if a place is free, else the last place's answer.
 
-    If a new answer cannot be stored, the last answer is used. An error here would reveal that the item is a new one.
+    If a new answer cannot be stored, the last answer is used, because an error would reveal that the item is new.
     """
     last = b""
     for place in range(campaign.memory_values):

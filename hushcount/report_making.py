@@ -1,4 +1,4 @@
-"""The steps of making reports, without counting or charging; `Client` and `ManyClients` share them."""
+"""The steps of making reports, without counting or charging; `Client` and `ManyClients` share these steps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from hushcount.wire.sealing import Octets, Sealer
 
 
 def checked_dictionary(campaign: Campaign, dictionary: Dictionary | None) -> Dictionary | None:
-    """Return the campaign's dictionary, by default read from beside its file; check that reports can be made.
+    """Return the campaign's dictionary, by default read from its file; check that reports can be made.
 
     Raises:
-        UsageError: the dictionary is missing or not the campaign's, the campaign file is a redacted one, without the
-            key of the discovery hash, or the evaluator's key is invalid.
+        UsageError: the dictionary is missing or not the campaign's dictionary; the campaign file is a redacted one,
+            without the key of the discovery hash; or the evaluator's key is invalid.
     """
     if campaign.discovery is not None:
         campaign.require_whole()
@@ -45,20 +45,20 @@ def text_of(value: str) -> str:
 
 
 def drawn(campaign: Campaign, items: UInt64Array) -> Octets:
-    """Return uint8[n, report_bytes]: a fresh answer to each item. Randomness: the operating system's generator."""
+    """Return uint8[n, report_bytes]: a new answer to each item. Randomness: the operating system's generator."""
     mechanism = campaign.require_frequency()
     return mechanism.pack(mechanism.encode(items, SystemWords()))
 
 
 def sealed(campaign: Campaign, answers: Octets, analyzer: Sealer, threads: int) -> Octets:
-    """Return uint8[n, L]: each answer under the campaign's binding, sealed to the analyzer."""
+    """Return uint8[n, L]: a report for each answer, with the campaign's binding before it, sealed to the analyzer."""
     binding = np.frombuffer(campaign.binding("reports"), dtype=np.uint8)
     head = np.broadcast_to(binding, (len(answers), len(binding)))
     return analyzer.seal_many(np.concatenate([head, answers], axis=1), threads)
 
 
 def new_values(campaign: Campaign, dictionary: Dictionary | None, values: Sequence[str | None]) -> list[str | None]:
-    """Return each value that is to be discovered, and None in place of the others.
+    """Return each value that is to be discovered, and None in place of each other value.
 
     Raises:
         UsageError: a value is longer than the campaign allows.
@@ -72,14 +72,14 @@ def new_values(campaign: Campaign, dictionary: Dictionary | None, values: Sequen
 
 
 def _is_new(value: str | None, dictionary: Dictionary | None) -> bool:
-    """Return whether a value is to be discovered; one that is too long is refused later."""
+    """Return whether a value is to be discovered; a value that is too long is refused by a later step."""
     if value is None or (dictionary is not None and value in dictionary):
         return False
     return fault_of_text(value) is None
 
 
 def named(campaign: Campaign, making: Making, values: Sequence[str | None], ask: Ask | None, threads: int) -> Octets:
-    """Return uint8[n, L]: a sealed discovery report of each value, named by the evaluator if the campaign has one."""
+    """Return uint8[n, L]: a sealed discovery report for each value; the evaluator, if there is one, makes the names."""
     if ask is None:
         return making.keyed(values, threads)
     return making.asked(values, ask, campaign.require_evaluator_key(), threads)

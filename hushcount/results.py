@@ -1,7 +1,8 @@
-"""Read the estimates of a store as one table: the data set of all results, for SQL and notebooks.
+"""Read all estimates of a store as one table, for SQL and notebooks.
 
-One Parquet file for each result, ESTIMATES/campaign=ID/window=W/EPOCH-FINGERPRINT.parquet. docs/data.md says what the
-columns mean and which rows may be added up. Reading needs pyarrow: `pip install hushcount[results]`.
+The data set has one Parquet file for each result, ESTIMATES/campaign=ID/window=W/EPOCH-FINGERPRINT.parquet.
+docs/data.md says what the columns mean and which rows may be added up. Reading needs pyarrow: `pip install
+hushcount[results]`.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
 FOLDER = "estimates"
 """The folder of the data set in a store."""
 TABLE = "estimates.parquet"
-"""The name that a file of the data set has in the output of the job that makes it."""
+"""The name that a file of the data set has in the output of the job that makes the file."""
 VERSION = 1
-"""Version of the columns. It rises when a name, type or meaning changes; readers also read all older versions."""
+"""Version of the columns. The version rises when a column's name, type or meaning changes; readers also read all older
+versions.
+"""
 VERSION_KEY = b"hushcount.schema_version"
-"""Key in the metadata of each file, with the version in decimal digits."""
+"""Key in the metadata of each file under which the version is stored, in decimal digits."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def schema() -> pa.Schema:
 
 
 def version_of(metadata: dict[bytes, bytes] | None, path: str) -> int:
-    """Return the version of a file by the metadata of its schema; FormatError if it has none."""
+    """Return the version of a file from the metadata of its schema; FormatError if the metadata have no version."""
     text = (metadata or {}).get(VERSION_KEY, b"")
     if not re.fullmatch(rb"[1-9][0-9]{0,5}", text):
         raise FormatError(
@@ -111,17 +114,18 @@ def read(
 ) -> pa.Table:
     """Return the estimates of a store as a table with the columns COLUMNS, the oldest window of each campaign first.
 
-    `.to_pandas()` makes a data frame. In a window and epoch the largest count is first, and "other" last.
+    `.to_pandas()` turns the table into a data frame. In each window and epoch the row with the largest count is first,
+    and the row of "other" is last.
 
     Args:
         path: the folder "estimates" of a store: local, gs:// or s3://.
         campaign: id of the campaign to read; None: all.
         windows: names of the windows to read, as in 20261121T000000Z; None: all.
-        items: the items to read, spelled as in the table; None: all rows.
+        items: the items whose rows to read, spelled as in the table; None: all rows.
 
     Raises:
-        UsageError: pyarrow is missing, or the folder has no estimates, or none of this campaign or of one of the
-            windows.
+        UsageError: pyarrow is missing, or the folder has no estimates, or it has no estimates of this campaign or of
+            one of the windows.
         FormatError: a file is damaged, or of a newer version than this package reads.
     """
     arrow = _pyarrow()
@@ -145,7 +149,7 @@ def read(
 
 
 def parse(raw: bytes, path: str) -> pa.Table:
-    """Return the rows of one file; FormatError, with its path, if it is damaged or its version is not supported."""
+    """Return the rows of one file; FormatError, with the path: the file is damaged or its version is not supported."""
     arrow = _pyarrow()
     try:
         table = parse_parquet(raw, path)
@@ -178,7 +182,7 @@ def _table(system: Any, path: str, wanted: pa.Array | None) -> pa.Table:
 
 
 def _unread(path: str, error: Exception) -> FormatError:
-    # Only the first line of the error: the rest may quote the content of the file.
+    # Only the first line of the error is shown, because further lines may quote the content of the file.
     return FormatError(f"cannot read {path}: {str(error).splitlines()[0]:.200}")
 
 

@@ -1,8 +1,8 @@
-"""How senders are told apart, and how often each gets the cap; a guarantee depends on both.
+"""How senders are told apart, and how many times each sender gets the cap; guarantees depend on both.
 
-Without client tokens each report counts as that of another client: the cap limits nobody, and one client may send a
-value often enough to reveal it. Each window of each collector hashes tokens under a new key. So a client gets the cap
-once for each key with which tokens of a batch were hashed. Each such time is an allotment.
+Without client tokens, each report counts as the report of another client, so the cap limits nobody, and one client may
+send a value often enough to reveal it. Each window of each collector hashes tokens under a new key. So a client gets
+the cap once for each key with which tokens of a batch were hashed. Getting the cap once is called an allotment.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from typing import Any, Literal, TypeGuard, get_args
 from hushcount.errors import UsageError
 
 Authentication = Literal["none", "bearer", "client-token"]
-"""What a collector demands of a request, the weakest first: nothing, a token of the app, a secret of the client."""
+"""What a collector demands of a request, the weakest demand first: nothing, the app's token, a secret of the client."""
 WAYS: tuple[Authentication, ...] = get_args(Authentication)
 WEAKEST: Authentication = "none"
 KEY, ALLOTMENTS = "authentication", "allotments"
-"""Keys of a summary."""
+"""Keys of the JSON object in which a summary states its senders."""
 MOST_ALLOTMENTS = 1 << 16
-"""More allotments than any keep rule or amplification allows; above it, clients count as not told apart."""
+"""A number of allotments that no keep rule or amplification allows; with more allotments, clients count as not told
+apart.
+"""
 
 
 @dataclass(frozen=True)
 class Senders:
-    """How the senders of a batch were told apart, and how many times each gets the cap of a stream, at least 1."""
+    """How the senders of a batch were told apart, and how many times (at least 1) each gets the cap of a stream."""
 
     way: Authentication = WEAKEST
     reports: int = 1
@@ -45,11 +47,11 @@ class Senders:
 
 
 UNBOUND = Senders()
-"""Unknown senders: the cap limits nobody."""
+"""Senders about whom nothing is known, so that the cap limits nobody."""
 
 
 def weakest(ways: Iterable[Authentication]) -> Authentication:
-    """Return the weakest of these ways; the weakest way that exists if the argument is empty."""
+    """Return the weakest of these ways; if `ways` is empty, return the weakest way that exists."""
     return min(ways, key=WAYS.index, default=WEAKEST)
 
 
@@ -71,12 +73,12 @@ def counted(way: Authentication, reports: object, discovery: object) -> Senders:
 
 
 def _is_count(said: object) -> TypeGuard[int]:
-    # Not isinstance: a bool is an int.
+    # isinstance is not used, because a bool is an int too.
     return type(said) is int and 1 <= said <= MOST_ALLOTMENTS
 
 
 def recapped(senders: Senders, before: object, cap: int) -> Senders:
-    """Return the senders of reports that were forwarded under the cap `before`, converted to allotments of `cap`.
+    """Return the senders of reports that were forwarded under the cap `before`, with allotments converted to `cap`.
 
     UNBOUND if `before`, which may come from another party, is not a valid count.
     """
@@ -87,7 +89,7 @@ def recapped(senders: Senders, before: object, cap: int) -> Senders:
 
 
 def told_in(summary: Mapping[str, Any]) -> Senders:
-    """Return the senders that a summary states; UNBOUND if a part of them is missing."""
+    """Return the senders that a summary states; UNBOUND if the summary lacks a part of this statement."""
     times = summary.get(ALLOTMENTS)
     if not isinstance(times, Mapping):
         return UNBOUND
@@ -95,7 +97,7 @@ def told_in(summary: Mapping[str, Any]) -> Senders:
 
 
 def require_told_apart(senders: Senders, uncapped: bool) -> None:
-    """Raise UsageError if any one client can reveal a value, unless the operator wants discovery without a cap."""
+    """Raise UsageError if a single client could reveal a value, unless the operator permits discovery without a cap."""
     if not senders.told_apart and not uncapped:
         raise UsageError(
             f"senders were told apart by authentication {senders.way!r}, must be 'client-token' for discovery, because "

@@ -1,4 +1,4 @@
-"""What a client's reports have cost, typed and in sentences that an app can show the person who holds the device."""
+"""What a client's reports have cost, as typed numbers and as sentences that an app can show to the device's holder."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hushcount.maths.odds import odds_of_pair
 
 @dataclass(frozen=True)
 class StreamSpent:
-    """What the reports of one stream of a campaign cost, over all its epochs.
+    """What the reports of one stream of a campaign cost, over all epochs of the campaign.
 
     Attributes:
         reports: number of reports that were charged, or that repeat a charged answer.
-        blank: number of other reports, which carry no value because the budget was spent.
-        epsilon, delta: replace-one, the sums over the reports that were charged.
+        blank: number of reports that carry no value because the budget was spent.
+        epsilon, delta: sums of the costs of the reports that were charged, replace-one.
     """
 
     campaign: str
@@ -32,17 +32,18 @@ class StreamSpent:
 
 @dataclass(frozen=True)
 class Spent:
-    """What all reports under one budget cost, and what is left of it.
+    """What all reports under one budget cost, and what is left of the budget.
 
     Attributes:
-        streams: by campaign and stream.
+        streams: what was spent, by campaign and stream.
         day: the UTC day that the device's clock shows.
-        today: epsilon charged on that day.
-        epsilon, delta: all charges: all that was sent, together, is (epsilon, delta)-private, replace-one.
-        per_day, lifetime: the limits, epsilon; infinity for no limit.
-        left_today, left: epsilon that may still be charged on that day, and ever.
-        silent: whether a client with a spent budget makes no reports, instead of reports that reveal nothing.
-        opted_out: whether nothing is made until the person opts in.
+        today: epsilon that was charged on `day`.
+        epsilon, delta: sums of all charges; all reports that were sent are together (epsilon, delta)-private,
+            replace-one.
+        per_day, lifetime: the limits on epsilon; infinity means that there is no limit.
+        left_today, left: epsilon that may still be charged on `day`, and in total.
+        silent: whether a client whose budget is spent makes no reports, instead of reports that reveal nothing.
+        opted_out: whether the person opted out, so that no report is made until the person opts in.
     """
 
     streams: tuple[StreamSpent, ...]
@@ -58,7 +59,7 @@ class Spent:
     opted_out: bool
 
     def words(self) -> tuple[str, ...]:
-        """Return sentences for the person; each is true by itself, and figures are rounded to the safe side."""
+        """Return sentences for the person; each is true by itself, and no figure is rounded to look more private."""
         return tuple(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
@@ -76,7 +77,7 @@ class Spent:
         yield _limit(f"On {self.day} (UTC)", "a day", self.today, self.per_day, self.left_today)
         yield _limit("Altogether", "the lifetime of this app", self.epsilon, self.lifetime, self.left)
         if math.isfinite(min(self.per_day, self.lifetime)):
-            # Reports that repeat an answer may continue, because that answer is already paid for.
+            # Reports that repeat an answer may continue, because the answer was already charged.
             instead = "that tells more of you is made" if self.silent else "tells more of you, although some are sent"
             yield f"When too little is left for a report, no report {instead}."
 
@@ -113,5 +114,5 @@ def _number(number: int, what: str) -> str:
 
 
 def _epsilon(value: float) -> str:
-    """Return a number of billionths in its exact decimal digits."""
+    """Return the exact decimal digits of `value`, which is a whole number of billionths."""
     return f"{value:,.9f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Work on chunks of rows in threads: for compiled code and libraries that free the GIL."""
+"""Work on chunks of rows in threads; this is useful for compiled code and libraries that release the GIL."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def at_once(work: Callable[[P], T], parts: Sequence[P], threads: int) -> list[T]
     """Call `work` on each part; return the results in order."""
     if threads <= 1 or len(parts) < 2:
         return [work(part) for part in parts]
-    # Imported here, because a client that seals one report needs no threads and should not wait for this import.
+    # The import is here because a client that seals one report needs no threads and should not wait for the import.
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(threads) as pool:
