@@ -1,12 +1,12 @@
 """Adjust estimated counts: make counts non-negative, or make them add up to a total; each function states its bias.
 
-Unadjusted estimates are unbiased, and this is possible because they may be negative and need not add up to the number
-of reports. An adjustment shifts counts in one direction. So no job adjusts counts, and no confidence interval or error
-that a job states is valid for an adjusted count.
+Unadjusted estimates are unbiased, but for this they must be allowed to be negative, and to add up to another number
+than the number of reports. An adjustment shifts counts in one direction. So no job adjusts counts, and no confidence
+interval or error that a job states is valid for an adjusted count.
 
-Functions take and return counts as float64[c], in users and in the same order. `total` is the number of users that hold
-one of these items. Each function raises ValueError if a number is not finite, the total is out of range, or there is no
-count.
+The functions of this module take and return counts as float64[c], in users and in the same order. `total` is the number
+of users that hold one of the items that are counted. Each function raises ValueError if a number is not finite, the
+total is out of range, or there is no count.
 
 Reference: T. Wang, M. Lopuhaa-Zwakenberg, Z. Li, B. Skoric, N. Li, "Locally Differentially Private Frequency Estimation
 with Consistency", NDSS 2020; each function names the method.
@@ -20,11 +20,11 @@ from hushcount.arrays import FloatArray
 
 
 def non_negative(counts: FloatArray) -> FloatArray:
-    """Return `max(count, 0)` for each item.
+    """Return `max(count, 0)` for the count of each item.
 
     Bias: upward, and only for rare items. With a true count F and normal noise of standard deviation v, the bias is `v
-    phi(F/v) - F Phi(-F/v)`: 0.4 v if nobody holds the item, and below 0.01 v if F is at least 2 v. So the sum of the
-    adjusted counts of many rare items is far too large.
+    phi(F/v) - F Phi(-F/v)`: 0.4 v if nobody holds the item, and below 0.01 v if F is at least 2 v. Because of this
+    bias, the sum of the adjusted counts of many rare items is far too large.
 
     Reference: Wang et al., Base-Pos.
     """
@@ -39,8 +39,9 @@ def sum_to(counts: FloatArray, total: float) -> FloatArray:
     the same share of the error of `total`. Adjusted counts may still be negative. The gain in precision is small:
     independent errors of c counts shrink by a factor of about 1 - 1/(2c). Estimates of a whole dictionary with "other"
     already add up to the number of reports if every report supports the same number of items. The reports of grr and ss
-    support the same number of items, and those of wss if the design has exactly as many cells as there are items. The
-    reports of ais support nearly the same number. The reports of sue, oue, and wss with spare cells do not.
+    all support the same number of items, and so do the reports of wss if the design has exactly as many cells as there
+    are items. The reports of ais support nearly the same number of items. With sue, oue, and wss with spare cells, the
+    number of items that a report supports varies.
 
     Reference: Wang et al., Norm.
     """
@@ -50,21 +51,21 @@ def sum_to(counts: FloatArray, total: float) -> FloatArray:
 
 
 def norm_sub(counts: FloatArray, total: float) -> FloatArray:
-    """Return `max(count - t, 0)` for each item, with the only t that makes the results add up to `total`.
+    """Return `max(count - t, 0)` for each count, with the only number t for which the results add up to `total`.
 
     The result is the limit of repeated shifting and clipping, and also the Euclidean projection on the simplex `{x >=
     0, sum x = total}`. Sorting the counts finds t directly. `total` is at least 0. Bias: upward for rare items, because
-    clipping raises their counts; downward by t for each frequent item. The two biases cancel in the sum over all items.
-    t grows with the number of rare items: with thousands of items that hardly anybody holds, t is several standard
-    errors.
+    clipping raises their counts; downward by t for each frequent item. The upward and the downward bias cancel in the
+    sum over all items. t grows with the number of rare items: with thousands of items that hardly anybody holds, t is
+    several standard errors.
 
     Reference: Wang et al., Norm-Sub; J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, "Efficient Projections onto
     the l1-Ball for Learning in High Dimensions", ICML 2008, Figure 1.
     """
     counts = _checked(counts)
     _check_total(total, 0.0)
-    # Adding a constant to all counts does not change the result. A count that stays above 0 is at most `total` below
-    # the largest count.
+    # Adding a constant to all counts does not change the result. A count that remains above 0 after the shift is at
+    # most `total` below the largest count.
     gap = counts - counts.max()
     falling = -np.sort(-gap)
     shift = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)

@@ -46,11 +46,11 @@ class _Made(Part):
 class Allowance:
     """Counts the reports of one client in each window of this machine's clock; threads may share this object.
 
-    Each window has its own count, in whatever order the clock shows the windows. So a client whose clock was ahead can
-    report again once the clock is set right, and a clock that jumps between two windows permits no extra reports. Only
-    the counts of the last 16 windows are kept: any other window that the clock shows starts a new count, whether the
-    clock advanced or somebody set the clock. The client's budget bounds what reports under such new counts cost. The
-    shuffler bounds how many of these reports count, because it uses the collector's clock.
+    The allowance counts each window separately, in whatever order the clock shows the windows. So a client whose clock
+    was ahead can report again once the clock is set right, and a clock that jumps between two windows permits no extra
+    reports. Only the counts of the last 16 windows are kept: any other window that the clock shows starts a new count,
+    whether the clock advanced or somebody set the clock. The client's budget bounds what reports under such new counts
+    cost. The shuffler bounds how many reports count, because the shuffler uses the collector's clock.
 
     Args:
         window: length of the deployment's windows, which are counted from 1970. With a shorter length the client makes

@@ -84,9 +84,9 @@ def cost_of(campaign: Campaign, stream: Stream) -> Cost:
 
     A frequency report costs the mechanism's epsilon. If clients remember their answers, all frequency reports of an
     epoch together cost `memory_values` times this epsilon. A discovery report costs the (epsilon, delta) of the keep
-    rule, converted to replace-one. All discovery reports of a window, up to the cap, could share this cost.
-    Nevertheless each discovery report is charged, because the operator chooses the length of a window. Each number is
-    taken as the decimal number in the campaign file, so that 0.1 is exactly a tenth.
+    rule, converted to replace-one. All discovery reports of a client in a window, up to the cap, could share the cost
+    of one report. Nevertheless each discovery report is charged, because the operator chooses the length of a window.
+    Each number is taken as the decimal number in the campaign file, so that 0.1 is exactly a tenth.
     """
     if stream == "reports":
         campaign.require_frequency()
@@ -107,17 +107,17 @@ class Budget:
     budget is spent depends on a value. A client with a memory is charged for an epoch when it draws its first answer,
     and repeats its answers even when no budget is left.
 
-    Days are days of UTC. Each day has its own limit, in whatever order the clock shows the days, so a clock that was
-    ahead uses up only the limit of the day that it showed. The budget keeps the charges of the last 16 days, so any
+    Days begin at midnight UTC. Each day has its own limit, in whatever order the clock shows the days, so a clock that
+    was ahead uses up only the limit of the day that it showed. The budget keeps the charges of the last 16 days, so any
     other day to which somebody sets the clock has its whole limit again. `lifetime` bounds what can be charged by
     setting the clock.
 
     Args:
         path: file of mode 0600 that keeps the charges when the process ends. The first report makes this file, and
             beside it a file `.lock`, if the system can lock files. The file contains campaign ids and numbers, but no
-            values. A damaged file is refused. The budget does not notice if somebody removes the file (the budget then
-            begins anew) or puts back an old copy (later charges are then forgotten). None: the charges are lost when
-            the process ends, and a forked process continues with a copy of the charges.
+            values. A damaged file is refused: every charge raises FormatError. The budget does not notice if somebody
+            removes the file (the budget then begins anew) or puts back an old copy (later charges are then forgotten).
+            None: the charges are lost when the process ends, and a forked process continues with a copy of the charges.
         per_day: most epsilon that may be charged in a day, rounded down to billionths.
         lifetime: most epsilon that may be charged in total, rounded down to billionths.
         when_spent: "other": reports that reveal nothing are made; "nothing": a report raises BudgetSpent. An app that
@@ -232,7 +232,7 @@ class Budget:
 
     @property
     def opted_out(self) -> bool:
-        """Whether the person opted out. Apps must check this before they send reports that were made earlier."""
+        """Whether the person opted out. Apps must check `opted_out` before they send reports that were made earlier."""
         return self._kept.read().opted_out
 
     def opt_out(self) -> None:
@@ -273,7 +273,7 @@ def _units(value: float, unit: int, times: int) -> int:
 
 
 def _limit(value: float) -> int:
-    """Return a limit in billionths, rounded down."""
+    """Return a limit on epsilon in billionths, rounded down."""
     return _MOST if math.isinf(value) else math.floor(Fraction(repr(float(value))) * _BILLION)
 
 

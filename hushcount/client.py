@@ -42,7 +42,7 @@ class Queue(Protocol):
 
 @dataclass(frozen=True)
 class Client:
-    """Privatises and seals values of one client for one campaign. It contains no secret, and threads may share it.
+    """Privatises and seals values of one client for one campaign. A `Client` contains no secret; threads may share it.
 
     Args:
         campaign: the campaign, as `Campaign.read` returns it.
@@ -51,14 +51,14 @@ class Client:
         signature: the campaign's signature; by default it is read from the file beside the campaign file.
         log: the campaign's log, for a client that missed an epoch.
         dictionary: the campaign's dictionary; by default it is read from the file beside the campaign file.
-        memory: where the client keeps its answers. It is needed if the campaign says that clients remember answers, and
-            is refused otherwise.
+        memory: where the client keeps its answers. A memory is needed if the campaign says that clients remember
+            answers, and is refused otherwise.
         allowance: counts the reports that this client makes, up to the campaign's cap of each stream in each window. By
             default windows are days, and the counts are lost when the process ends; `Allowance(window, path)` keeps the
             counts in a file.
         budget: bounds the total cost of this client's reports; by default there are no limits, and the charges are lost
-            when the process ends. `Budget(path, per_day, lifetime)` has limits and a file. All clients of one person
-            must share one budget, also in several campaigns.
+            when the process ends. `Budget(path, per_day, lifetime)` sets limits, and keeps the charges in a file. All
+            clients of one person must share one budget, also in several campaigns.
         queue: where the app keeps reports that wait to be sent; `forget` deletes the waiting reports.
         ask: function that asks the evaluator, if the campaign has an evaluator. An app that asks the evaluator later
             may omit `ask`, and make each discovery report by `pending_discovery`.
@@ -152,10 +152,10 @@ class Client:
 
         Raises:
             OverCap: this client may not make so many more reports in this window.
-            BudgetSpent: the budget is spent, and its `when_spent` is "nothing".
+            BudgetSpent: the budget is spent, and `when_spent` of the budget is "nothing".
             OptedOut: the person opted out.
-            HushcountError: the memory cannot be read, or has no answer of this epoch and cannot store one. Whether this
-                error is raised does not depend on the values.
+            HushcountError: the memory cannot be read, or it has no answer of this epoch and cannot store an answer.
+                Whether this error is raised does not depend on the values.
         """
         texts = [text_of(value) for value in values]
         mechanism = self.campaign.require_frequency()

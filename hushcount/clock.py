@@ -1,4 +1,4 @@
-"""The one place where the machine's clock is read."""
+"""The only module that reads the machine's clock."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class FormatError(UsageError):
 
 
 class NotYet(HushcountError):
-    """Nothing is wrong, but something is not there yet; try again later. `streams`: those with too few reports."""
+    """Nothing is wrong, but something is not there yet: try again later. `streams`: streams with too few reports."""
 
     exit_status = 3
 

@@ -49,8 +49,8 @@ def _require_random_order(
 ) -> None:
     """Raise UsageError if a group omits two or more items of a dictionary that is not in random order.
 
-    A group of all items except one is allowed in any order, because the group's sum is the number of reports minus the
-    count of the omitted item.
+    A group of all items except one is permitted whatever the order of the dictionary, because the group's sum is the
+    number of reports minus the count of the omitted item.
     """
     partial = [group for group in groups if len(group) < domain - 1]
     listed = listed or (campaign.read_dictionary() if partial else None)

@@ -35,11 +35,11 @@ _SPACES = "\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _SELECTORS = "\u180b-\u180d\ufe00-\ufe0d\U000e0100-\U000e01ef"
 _JOINERS = "\u180e\u200c\u200d"
 _FLAGS = ("gbeng", "gbsct", "gbwls")
-"""RGI_Emoji_Tag_Sequence: England, Scotland and Wales."""
+"""The flags of Unicode's RGI_Emoji_Tag_Sequence: England, Scotland and Wales."""
 
 
 def canonical(value: str) -> str:
-    """Return the canonical spelling of a value: its NFC by Unicode 13.0, in all versions of Python.
+    """Return the canonical spelling of a value: its NFC by Unicode 13.0, whatever the version of Python.
 
     Case, compatibility forms (NFKC) and white space are not changed, because a text that looks different is a different
     item. A value that is too long for an item is returned unchanged, because NFC sorts the value's combining marks in

@@ -46,7 +46,7 @@ class ManyClients:
         object.__setattr__(self, "dictionary", checked_dictionary(self.campaign, self.dictionary))
 
     def report(self, value: str) -> bytes:
-        """Return one sealed frequency report of another person."""
+        """Return one sealed frequency report; at each call it counts as a report of another person."""
         return self.reports([value]).tobytes()
 
     def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
@@ -56,7 +56,7 @@ class ManyClients:
         return sealed(self.campaign, self._drawn(items), self._sealer(self.campaign.keys.analyzer), threads)
 
     def discovery_report(self, value: str | None) -> bytes:
-        """Return one sealed discovery report of another person."""
+        """Return one sealed discovery report; at each call it counts as a report of another person."""
         return self.discovery_reports([value]).tobytes()
 
     def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:

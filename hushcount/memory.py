@@ -23,7 +23,7 @@ from hushcount.randomness import SystemWords, hex_seed
 
 KEY_BYTES = 32
 SALT_BYTES, NAME_END = 16, 32
-"""An answer that a client keeps begins with a salt and the salted name of its item."""
+"""Lengths: an answer that a client keeps begins with a salt and the salted name of the answer's item."""
 
 
 def place_key(campaign: Campaign, place: int) -> bytes:
@@ -75,7 +75,8 @@ class ClientMemory:
             files. On systems that cannot lock files, only one process at a time may use the file. None: the answers are
             lost when the process ends, which is only for tests, and for a process that lives as long as its campaign.
         limit: most answers, of all campaigns and epochs together. When the limit is reached, a new value in an epoch
-            that has answers gets the last of these answers. In an epoch without answers, all values are then refused.
+            that has answers gets the last answer of the epoch. An epoch without answers gets no first answer once the
+            limit is reached, so all values of this epoch are refused.
     """
 
     path: Path | None = None

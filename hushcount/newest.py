@@ -120,6 +120,6 @@ def _require_continued(campaign: Campaign, last: _Head, log: CampaignLog | None)
 
 
 def _heads_from(head: str, log: CampaignLog | None) -> list[str]:
-    """Return a head, and if the log has this head, also the heads that follow it in the log."""
+    """Return the head `head`, and if the log has this head, also all later heads in the log."""
     heads = [] if log is None else [one.hex() for one in log.heads]
     return heads[heads.index(head) :] if head in heads else [head]

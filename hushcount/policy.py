@@ -64,7 +64,7 @@ def _newest(value: object) -> Newest:
 
 
 class Policy(PolicyTerms):
-    """To which campaign a client reports, who must sign the campaign, and the most that its reports may cost.
+    """To which campaign a client reports, who must sign the campaign, and the most that the client's reports may cost.
 
     Args:
         campaign_id: the only campaign that the client accepts.
@@ -76,9 +76,10 @@ class Policy(PolicyTerms):
         oblivious: whether to refuse discovery with keyed names. With keyed names, the auxiliary server can test guesses
             with any client's campaign file.
         max_delta: bounds discovery's replace-one delta, and the delta at which the shuffled epsilon is stated.
-        min_batch: the least minimum batch.
-        max_report_bytes: the longest sealed report of either stream.
-        max_dictionary_bytes: the longest dictionary that a sender fetches and keeps, and that it unpacks.
+        min_batch: the least minimum batch that the client accepts.
+        max_report_bytes: the most bytes of a sealed report, of either stream.
+        max_dictionary_bytes: the most bytes of a dictionary that a sender fetches and keeps, both as fetched and
+            unpacked.
         newest: where the client keeps the newest epoch that it accepted. Without a path, the newest epoch is forgotten
             when the process ends, and the next process may accept an older epoch.
 
@@ -121,15 +122,15 @@ class Policy(PolicyTerms):
             signature: the campaign's signature; if it contains a restart, the client may continue from the history that
                 the operator names in the restart.
             log: the campaign's log, for a client that missed an epoch.
-            now: the time of the check.
+            now: the time of the check; by default the present.
 
         Returns:
-            When the first of the keys that vouch for the campaign expires; None if nothing is checked.
+            When the first of the keys that vouch for the campaign expires; None if this policy checks nothing.
 
         Raises:
             Untrusted: the campaign violates the policy, is unsigned, or does not continue the history that was accepted
                 before.
-            HushcountError: the newest epoch cannot be read or kept.
+            HushcountError: the newest epoch cannot be read or stored.
         """
         until = self.check(campaign, signature, now)
         if not self._trusts:

@@ -38,8 +38,8 @@ class SystemWords:
     """Words from the operating system's cryptographic generator (`os.urandom`).
 
     A large request gets its words from a ChaCha20 stream under 256-bit keys that the system draws for this request
-    alone. This is three times as fast as asking the system for all words, and no state remains from which the words of
-    an earlier or a later request could be computed.
+    alone. The stream is three times as fast as asking the system for all words, and no state remains from which the
+    words of an earlier or a later request could be computed.
     """
 
     def words(self, count: int) -> UInt64Array:
@@ -109,8 +109,8 @@ def event_bits(threshold: int, count: int, words: Words) -> UInt64Array:
 def uniform(bound: int, count: int, words: Words) -> UInt64Array:
     """Draw uint64[count], each exactly uniform on 0..bound-1, by rejection.
 
-    `word % bound` alone would make small values more probable. So a word that is not below the largest multiple of the
-    bound is drawn again. The bound is in 1..2**64.
+    `word % bound` alone would make small values more probable. To make all values equally probable, a word that is not
+    below the largest multiple of the bound is drawn again. The bound is in 1..2**64.
     """
     if not 1 <= bound <= WORD_VALUES:
         raise ValueError(f"bound is {bound}, must be in 1..2**64")

@@ -118,7 +118,7 @@ def read(
     and the row of "other" is last.
 
     Args:
-        path: the folder "estimates" of a store: local, gs:// or s3://.
+        path: the folder "estimates" of a store: a local path, gs:// or s3://.
         campaign: id of the campaign to read; None: all.
         windows: names of the windows to read, as in 20261121T000000Z; None: all.
         items: the items whose rows to read, spelled as in the table; None: all rows.

@@ -18,7 +18,7 @@ Authentication = Literal["none", "bearer", "client-token"]
 WAYS: tuple[Authentication, ...] = get_args(Authentication)
 WEAKEST: Authentication = "none"
 KEY, ALLOTMENTS = "authentication", "allotments"
-"""Keys of the JSON object in which a summary states its senders."""
+"""Keys of a summary under which the summary states the senders."""
 MOST_ALLOTMENTS = 1 << 16
 """A number of allotments that no keep rule or amplification allows; with more allotments, clients count as not told
 apart.
@@ -35,14 +35,14 @@ class Senders:
 
     @property
     def told_apart(self) -> bool:
-        """Whether the cap limits each client."""
+        """Whether senders were told apart by client tokens, so that the cap limits each client."""
         return tells_clients_apart(self.way)
 
     def allotments(self, stream: Literal["reports", "discovery"]) -> int:
         return self.reports if stream == "reports" else self.discovery
 
     def data(self) -> dict[str, Any]:
-        """Return the fields of a summary."""
+        """Return the fields by which a summary states how senders were told apart."""
         return {KEY: self.way, ALLOTMENTS: {"reports": self.reports, "discovery": self.discovery}}
 
 
@@ -51,7 +51,7 @@ UNBOUND = Senders()
 
 
 def weakest(ways: Iterable[Authentication]) -> Authentication:
-    """Return the weakest of these ways; if `ways` is empty, return the weakest way that exists."""
+    """Return the weakest way in `ways`; if `ways` is empty, return the weakest way that exists."""
     return min(ways, key=WAYS.index, default=WEAKEST)
 
 
@@ -61,12 +61,12 @@ def as_way(said: object) -> Authentication:
 
 
 def tells_clients_apart(way: Authentication) -> bool:
-    """Return whether the cap limits each client."""
+    """Return whether the cap limits each client if senders were told apart in this way."""
     return way == "client-token"
 
 
 def counted(way: Authentication, reports: object, discovery: object) -> Senders:
-    """Return senders with these allotments of each stream; UNBOUND if a number that a party states is invalid."""
+    """Return senders with the given allotments of each stream; UNBOUND if a number that a party states is invalid."""
     if _is_count(reports) and _is_count(discovery):
         return Senders(way, reports, discovery)
     return UNBOUND

@@ -29,7 +29,7 @@ BINDING_BYTES = 16
 GREATEST_EPOCH = (1 << 31) - 1  # what a database holds
 _NO_DISCOVERY = "campaign {} carries no discovery reports; set --discovery-epsilon for a new one"
 Stream = Literal["reports", "discovery"]
-"""The two streams of a campaign, and the names of their folders."""
+"""The names of the two streams of a campaign, which are also the names of the streams' folders."""
 
 
 def head_of(previous: bytes | None, fingerprint: bytes) -> bytes:
@@ -38,7 +38,7 @@ def head_of(previous: bytes | None, fingerprint: bytes) -> bytes:
 
 
 class Campaign(Part):
-    """One collection: frequency reports, discovery reports, or both as two separate streams."""
+    """One collection of reports: frequency reports, discovery reports, or both as two separate streams."""
 
     format: Literal[2] = 2
     id: Identifier
@@ -86,7 +86,8 @@ class Campaign(Part):
                 getattr(self, name)
             except ValueError as error:
                 wrong.append(str(error))
-            # Forget the cached value: a copy with other fields would keep the mechanism and the rule of this campaign.
+            # Delete the cached value, because a copy with changed fields would keep the mechanism and the rule of this
+            # campaign.
             self.__dict__.pop(name, None)
         if wrong:
             raise ValueError("; ".join(wrong))
@@ -94,7 +95,7 @@ class Campaign(Part):
 
     @cached_property
     def frequency(self) -> Mechanism | None:
-        """The mechanism of the frequency reports, or None if only discovery runs."""
+        """The mechanism of the frequency reports; None if the campaign carries only discovery reports."""
         part, domain = self.mechanism, None if self.dictionary is None else self.dictionary.items + 1
         try:
             return None if part is None else build(part.name, part.epsilon, domain, part.parameters)
@@ -103,7 +104,7 @@ class Campaign(Part):
 
     @cached_property
     def keep_rule(self) -> KeepRule | None:
-        """The rule by which the auxiliary server keeps a bin, or None without discovery."""
+        """The rule by which the auxiliary server decides which bins to keep; None if there is no discovery."""
         part = self.discovery
         try:
             if part is None:
@@ -124,7 +125,7 @@ class Campaign(Part):
 
     @property
     def terms(self) -> bytes:
-        """BLAKE2b-256 of all that a publisher may not change from one epoch to the next (`Delegation`).
+        """BLAKE2b-256 of all fields that a publisher may not change from one epoch to the next (`Delegation`).
 
         The publisher may change the dictionary, the mechanism's parameters and the hash key, but nothing that raises a
         client's cost. The delegation lists the evaluator's keys that the publisher may name.
@@ -172,7 +173,7 @@ class Campaign(Part):
         return (*frequency, "discovery") if self.discovery is not None else frequency
 
     def reaches_minimum(self, reports: int) -> bool:
-        """Return whether this many reports of one stream reach the minimum batch, below which nothing is released.
+        """Return whether `reports` reports of one stream reach the minimum batch, below which no result is released.
 
         Args:
             reports: number of reports of one stream in one batch, without copies and reports over the cap.
@@ -217,15 +218,16 @@ class Campaign(Part):
         return self.discovery is not None and self.discovery.hash == "oblivious"
 
     def require_evaluator_key(self) -> bytes:
-        """Return the evaluator's public key, 32 bytes; UsageError if it is not valid now."""
+        """Return the evaluator's public key, 32 bytes; UsageError if the key is not valid now."""
         return bytes.fromhex(valid_key(self.keys.evaluator).key)
 
     def redacted(self) -> Campaign:
-        """Return the same campaign, of the same fingerprint, without the key of the discovery hash.
+        """Return this campaign without the key of the discovery hash; its fingerprint is the same.
 
-        The redacted file is enough for the shuffler and the auxiliary server. Without the hash key these two parties
-        cannot test a guessed value against the hashes. All clients have the key, so it is not secret from a party that
-        colludes with a client. A campaign with an evaluator has no hash key, so its file is returned unchanged.
+        The shuffler and the auxiliary server can do all their work with the redacted file. Without the hash key these
+        two parties cannot test a guessed value against the hashes. All clients have the key, so it is not secret from a
+        party that colludes with a client. A campaign with an evaluator has no hash key, so its file is returned
+        unchanged.
         """
         if self.discovery is None or self.is_oblivious:
             return self

@@ -1,8 +1,8 @@
 """The signature of a campaign: by the operator, or by a publisher to whom the operator's key delegates.
 
-The operator's key may stay offline. The publisher's key is online and signs the files of further epochs. The publisher
-may change the dictionary and what is drawn or planned for the dictionary, but nothing that costs a client more
-(`Campaign.terms`).
+The operator's key may be kept offline. The publisher's key is online and signs the files of further epochs. The
+publisher may change the dictionary and what is drawn or planned for the dictionary, but nothing that costs a client
+more (`Campaign.terms`).
 
 Each statement of the operator about a campaign has a serial. A restart makes clients continue from a history that the
 operator names. Restarts are needed because a client that accepted a forged history refuses every other history. Only
@@ -42,7 +42,7 @@ class Numbered(Part):
 
 
 class RestartTerms(Numbered):
-    """What the operator signs for "restart": the epoch from which clients continue, whatever they accepted before."""
+    """What the operator signs for "restart": the epoch from which clients continue, whatever they had accepted."""
 
     epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     head: Hex32 = Field(description="Campaign.head of that epoch")
@@ -83,7 +83,7 @@ class Delegation(DelegationTerms):
     signature: Signature
 
     def require(self, campaign: Campaign, signer: str, restart: Restart | None = None) -> None:
-        """Check that the publisher may sign this campaign with the key `signer`; SignatureError if it may not."""
+        """Check that the publisher may sign this campaign with the key `signer`; SignatureError: it may not."""
         if restart is not None and self.serial < restart.serial:
             raise SignatureError(
                 f"serial of the delegation of campaign {campaign.id} is {self.serial}, but the operator's restart "
@@ -101,7 +101,7 @@ class Delegation(DelegationTerms):
                 f"{self.last_epoch}: the operator must delegate anew"
             )
         for key in campaign.keys.evaluator:
-            # A publisher that names an evaluator key of its own could test guesses without the evaluator.
+            # A publisher that could name an evaluator key that it made itself could test guesses without the evaluator.
             if key.key not in self.evaluator_keys:
                 raise SignatureError(
                     f"campaign {campaign.id} names the evaluator's key {key.id}, which is not among the "
@@ -133,7 +133,7 @@ class CampaignSignature(Signature):
 def verify_campaign(
     keys: Sequence[VerifyKeyPart], campaign: Campaign, signature: CampaignSignature, at: datetime | None = None
 ) -> tuple[VerifyKeyPart, ...]:
-    """Check a campaign's signature. It signs the fingerprint, so the same signature is valid for the redacted file.
+    """Check the signature of a campaign's fingerprint, which is therefore also valid for the redacted file.
 
     Args:
         keys: the operator's public keys, from a source that the caller trusts.

@@ -25,9 +25,9 @@ from hushcount.oracles.mechanism import Mechanism
 
 MOST_ITEMS = 1 << 24
 MOST_BYTES = 1 << 28
-"""Longest dictionary, unpacked."""
+"""Most bytes of a dictionary, unpacked."""
 USUAL_BYTES = 1 << 25
-"""Longest dictionary that a sender fetches, unless its policy says otherwise."""
+"""Most bytes of a dictionary that a sender fetches, unless the sender's policy sets another limit."""
 _PACKING = 6
 """Level of gzip. Level 9 takes three times as long, and its output is only one hundredth shorter."""
 _MAGIC = b"\x1f\x8b"
@@ -143,7 +143,7 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
 
     Raises:
         UsageError: the file is missing, unreadable, not a regular file, damaged or too long, or lines are invalid or
-            repeated. The error repeats nothing of the content.
+            repeated. The error message contains nothing of the file's content.
     """
     try:
         with open_regular(path) as raw:
@@ -192,7 +192,7 @@ def _bounded(readline: Callable[[int], bytes], most: int, most_bytes: int, name:
 def items_of(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequence[str]) -> UInt64Array:
     """Return uint64[n]: the item of each value; a value outside the dictionary becomes the reserved item "other".
 
-    A dictionary of None is the open domain, where every string that may be an item is an item of its own.
+    If `dictionary` is None, the domain is open, and every string that may be an item is a separate item.
     """
     if dictionary is not None and mechanism.encoder.domain is not None:
         return dictionary.positions(values)
@@ -222,7 +222,7 @@ def known_items(mechanism: Mechanism, dictionary: Dictionary | None, values: Seq
 
 
 def tally_items(mechanism: Mechanism, wanted: UInt64Array | None = None) -> UInt64Array:
-    """Return the items that a tally has columns for, uint64[c], distinct and ascending.
+    """Return the items for which a tally has columns, as uint64[c], distinct and ascending.
 
     With a dictionary, the tally has a column for each item and for "other". In an open domain, a tally that counts
     cells of a sketch has no columns for items. Any other tally has a column for each item in `wanted`, because no other

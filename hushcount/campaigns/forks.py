@@ -17,7 +17,7 @@ from hushcount.campaigns.log import CampaignLog
 
 @dataclass(frozen=True)
 class Seen:
-    """What one place was shown of a campaign's history.
+    """The part of a campaign's history that one place was shown.
 
     Attributes:
         place: name of the place.
@@ -31,7 +31,7 @@ class Seen:
 
     @property
     def newest(self) -> int:
-        """The newest epoch, 0 if none was shown."""
+        """The newest epoch that was shown; 0 if no epoch was shown."""
         return max(self.heads, default=0)
 
 
@@ -57,7 +57,7 @@ def seen_in_file(place: str, campaign: Campaign) -> Seen:
 
 
 def forks(seen: Sequence[Seen]) -> list[Fork]:
-    """Return the forks between any two places. It is no fork that a place has not yet seen the newest epochs."""
+    """Return the forks between any two places. If a place has not yet seen the newest epochs, this alone is no fork."""
     found = (fork_of(one, other) for one, other in combinations(seen, 2))
     return [fork for fork in found if fork is not None]
 

@@ -51,7 +51,7 @@ class CampaignLog(Part):
 
     @cached_property
     def heads(self) -> tuple[bytes, ...]:
-        """The head after each entry."""
+        """For each entry, the head of the log after this entry."""
         heads: list[bytes] = []
         for entry in self.entries:
             heads.append(head_of(heads[-1] if heads else None, bytes.fromhex(entry.fingerprint)))

@@ -59,7 +59,7 @@ def _read(name: object, value: object) -> object:
 
 
 class DictionaryPart(Part):
-    """The file of the known items."""
+    """The section about the dictionary, which is the file of the known items."""
 
     path: FileName = Field(description="one item a line, text or .gz, in the directory of the campaign file")
     items: int = Field(ge=1, le=MOST_ITEMS)
@@ -71,7 +71,7 @@ class DictionaryPart(Part):
 
 
 class ShufflePart(Part):
-    """What the shuffler promises."""
+    """The section with what the shuffler promises: a cap, a minimum batch and a delta."""
 
     cap: int = Field(
         default=1,
@@ -84,7 +84,7 @@ class ShufflePart(Part):
 
 
 class DiscoveryPart(Part):
-    """Discovery of values that the dictionary lacks."""
+    """The section about the discovery of values that the dictionary does not list."""
 
     epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON)
     delta: float = Field(gt=0.0, lt=1.0)

@@ -1,4 +1,4 @@
-"""Public keys: for sealing, by role; for the proofs of an evaluator; and for verifying signatures."""
+"""Public keys: for sealing reports to a role, for an evaluator's proofs, and for verifying signatures."""
 
 from __future__ import annotations
 

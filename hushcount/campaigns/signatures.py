@@ -32,14 +32,14 @@ class Signature(Part):
 
 
 def signed_bytes(payload: bytes, purpose: Purpose) -> bytes:
-    """Return the bytes to sign: the purpose's name, then the payload. So no signature is valid for two purposes."""
+    """Return the bytes to sign: the purpose, so that a signature is valid for one purpose only, then the payload."""
     if purpose not in get_args(Purpose):
         raise ValueError(f"purpose is {purpose!r}, must be one of {', '.join(get_args(Purpose))}")
     return b"hushcount signature 1\0" + purpose.encode() + b"\0" + payload
 
 
 def verify(keys: Sequence[VerifyKeyPart], payload: bytes, purpose: Purpose, signature: Signature) -> VerifyKeyPart:
-    """Check a signature of exactly these bytes by one of the trusted keys, and return the key that made it.
+    """Check that one of the trusted keys signed exactly the bytes `payload`, and return this key.
 
     A valid signature proves neither when it was made, nor that it is the newest one.
 

@@ -1,4 +1,4 @@
-"""Envelopes: a sealed report with its metadata, before the shuffler strips the metadata."""
+"""Envelopes: an envelope is a sealed report with its metadata, which the shuffler removes later."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sealed_offset(sealed_bytes: int) -> int:
 def client_token(client: str, campaign: bytes) -> bytes:
     """Return a client's token in one campaign: BLAKE2b of the client's name, keyed by the campaign's fingerprint.
 
-    Such a token is for trials, where only the client's name is known. In production a token must be a secret between
+    A token that is made from the client's name is for trials only. In production a token must be a secret between
     client and collector, because anyone who knows a client's token can use up that client's cap.
     """
     return hashlib.blake2b(client.encode(), digest_size=TOKEN_BYTES, key=campaign).digest()

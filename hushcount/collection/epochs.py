@@ -1,4 +1,4 @@
-"""Which campaign files are collected, and when: collection.json in the campaign's directory."""
+"""The file collection.json in the campaign's directory: for which campaign files, and when, reports are collected."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class CollectionFile(Part):
         return next((part for part in begun if part.ends is None or moment < part.ends), None)
 
     def accepts(self, epoch: int, moment: datetime) -> bool:
-        """Return whether reports of an epoch are accepted at a moment."""
+        """Return whether reports of the epoch `epoch` are accepted at a moment."""
         return any(
             part.epoch == epoch and part.begins <= moment and (part.grace_ends is None or moment < part.grace_ends)
             for part in self.epochs

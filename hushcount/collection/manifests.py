@@ -1,8 +1,8 @@
-"""Manifests: the segments of one closed window of one campaign file at one collector (docs/adr/0014).
+"""Manifests: a manifest lists the segments of one closed window of one campaign file at one collector (docs/adr/0014).
 
-A manifest is named COLLECTOR-ID.manifest.json. The id is drawn at random for each window of a journal. So two
-collectors with the same name never overwrite each other's manifests, and a collector that lost its disk never
-overwrites its earlier manifests.
+A manifest is named COLLECTOR-ID.manifest.json. The id is drawn at random for each window of a journal. Because of the
+random id, two collectors with the same name never overwrite each other's manifests, and a collector that lost its disk
+never overwrites its earlier manifests.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CollectorName = Annotated[
 SUFFIX = ".manifest.json"
 ID = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"(?P<collector>.+?)(-{ID.pattern})?{re.escape(SUFFIX)}")
-# These limits are needed because a manifest comes from another machine, and a database stores and adds the manifest's
+# Limits on the numbers in a manifest, because a manifest comes from another machine, and a database stores and adds its
 # numbers.
 _MOST_DAMAGED = (1 << 31) - 1
 _MOST = 1 << 40
@@ -41,7 +41,7 @@ WindowSeconds = Annotated[int, Field(ge=1, le=MOST_SECONDS)]
 
 
 class SegmentPart(Part):
-    """One block file of envelopes."""
+    """One segment, which is a block file of envelopes."""
 
     name: Annotated[
         str, text_of(r"^[a-z0-9][a-z0-9-]{0,95}\.blocks$", "must be the name of a segment, ending in .blocks")
@@ -81,7 +81,7 @@ class Manifest(Part):
 
 
 def manifest_name(collector: str, id: str) -> str:
-    """Return the name of a manifest's file; `id` is the id of the window in the journal."""
+    """Return the name of a manifest's file; `id` is the manifest's id."""
     return f"{collector}-{id}{SUFFIX}"
 
 

@@ -22,7 +22,7 @@ Count = TypeVar("Count")
 
 @dataclass(frozen=True, order=True)
 class Window:
-    """The half-open span from `start`, inclusive, to `end`, exclusive; both in UTC, whole seconds."""
+    """A window: the time from `start`, inclusive, to `end`, exclusive; both are in UTC and whole seconds."""
 
     start: datetime
     end: datetime
@@ -135,7 +135,8 @@ def last_changed(counts: Mapping[Key, Count], key: Key, count: Count) -> dict[Ke
     """Set the count of one window or day, and return the 16 counts that were changed most recently.
 
     The clock may be wrong, so the counts of the last windows that the clock showed are kept, not only the newest count.
-    Then a client whose clock was ahead can still report, and a clock that jumps between windows starts no new count.
+    Because old counts are kept, a client whose clock was ahead can still report, and a clock that jumps between windows
+    starts no new count.
     """
     changed = {**{other: kept for other, kept in counts.items() if other != key}, key: count}
     return dict(list(changed.items())[-MOST_KEPT:])

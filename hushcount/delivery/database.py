@@ -1,7 +1,7 @@
 """A small SQLite database of one client, in memory or in a file that only its user can read; and the file's folder.
 
-A change is tried once: when its block ends, either the whole change or no part of it is on the disk. A connection to a
-file is open during one change only, so that a forked process never inherits a connection.
+A change is tried once: when the `with` block ends, either the whole change or no part of the change is on the disk. A
+connection to a file is open during one change only, so that a forked process never inherits a connection.
 """
 
 from __future__ import annotations

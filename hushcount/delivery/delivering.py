@@ -110,7 +110,7 @@ class Deliverer:
         return max(0.0, min((moment for moment in moments if moment > began), default=math.inf) - now)
 
     def _settle(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
-        """Settle a batch by the verdict on the answer; return the present client."""
+        """Remove, keep or replace the reports of a batch by the verdict on the answer; return the present client."""
         number = len(claimed.rows)
         if verdict.fate == "sent":
             release(self.queue)
@@ -150,7 +150,8 @@ class Deliverer:
             self._drop(done, verdict.reason, self.queue.remove(claimed), claimed.stream)
             return client
         if client is None or client.campaign.fingerprint.hex() == claimed.fingerprint:
-            # The collector is about to change epochs, or serves a campaign file for which it takes no reports.
+            # The collector still serves the old campaign file: either it is about to change epochs, or it serves a file
+            # for which it takes no reports.
             self._again(claimed, verdict)
             return client
         for place, one in enumerate(claimed.waiting):
@@ -160,7 +161,7 @@ class Deliverer:
         return client
 
     def _make(self, claimed: Claimed, client: Client, done: _Done) -> None:
-        """Make the reports of plain values."""
+        """Make reports of the claimed plain values, and replace each value in the queue by its reports."""
         for place, one in enumerate(claimed.waiting):
             ready: list[Made] = []
             reason = "unknown_stream"
@@ -173,7 +174,7 @@ class Deliverer:
                 reason = "budget_spent"
             except HushcountError as error:
                 if not ready:
-                    # The cap is reached, or keys have expired, so no report could be made of the other values either.
+                    # The cap is reached, or keys have expired, so no report can be made of any other value either.
                     done.makes = False
                     self.queue.give_back(claimed, self.clock.seconds() + _SECONDS_UNTIL_MADE)
                     self.tell("again", str(error), len(claimed.rows) - place, one.stream)

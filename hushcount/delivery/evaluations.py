@@ -20,8 +20,8 @@ from hushcount.discovery.making import finish_all
 from hushcount.discovery.oblivious import MOST_EVALUATIONS, Unanswered
 
 EQUIVOCATION = "equivocation"
-"""The reason when an answer was not made with the campaign's evaluator key. Such an answer is refused, because a key
-for this client alone would mark the client's reports.
+"""The reason when an answer was not made with the campaign's evaluator key. An answer by another key is refused,
+because a key for this client alone would mark the client's reports.
 """
 
 
@@ -30,14 +30,14 @@ class Asker:
     """Asks for the open evaluations of this process; threads may share this object.
 
     The content, the number and the times of requests do not depend on values, because there is one evaluation for each
-    report. So requests are not padded: the sizes of requests reveal only how many reports were made, and the collector
+    report. Requests need no padding: the sizes of requests reveal only how many reports were made, and the collector
     counts the reports in any case.
 
     Args:
         site: the evaluator.
         queue: the queue that holds the blanks of the reports.
         evaluations: the open evaluations of this process.
-        budget: says whether the person opted out.
+        budget: budget that says whether the person opted out.
         delay: each finished report waits a random time of at most this many seconds, so that the report reveals no more
             about the time of use than its evaluation did.
         tell: function that is called with each step.
@@ -60,8 +60,8 @@ class Asker:
         """
         blank: Counter[str] = Counter()
         if self.evaluations.next_due() is None:
-            # Without an evaluator this is always the case. Return before the queue's file is opened, because nothing is
-            # needed from it.
+            # There is no open evaluation, as always in a campaign without an evaluator, so the queue's file need not be
+            # opened.
             return blank
         most = MOST_EVALUATIONS
         while held_until(self.queue, self.clock.seconds(), EVALUATOR) is None and not self.budget.opted_out:
@@ -97,7 +97,7 @@ class Asker:
         return [one for one, waits in zip(taken, there, strict=True) if waits]
 
     def _settle(self, taken: list[OpenEvaluation], blank: Counter[str]) -> Verdict:
-        """Ask for evaluations in one exchange, and settle the evaluations by the answer."""
+        """Ask for evaluations in one exchange, and queue the finished reports, or end or repeat the attempt."""
         body = b"".join(one.pending.evaluation for one in taken)
         reports: list[bytes] = []
         try:

@@ -95,8 +95,8 @@ class Delivery:
         dropped: reports that were given up, by reason.
         waiting: reports and plain values that wait after the call.
         held_until: because of failures, nothing is sent before this moment; None: reports may be sent now.
-        blank: discovery reports without their values, because their evaluations did not come, by reason. These reports
-            are also counted in `sent` or `waiting`.
+        blank: discovery reports without their values, because their evaluations did not come, by reason. Discovery
+            reports without values are also counted in `sent` or `waiting`.
     """
 
     sent: int = 0

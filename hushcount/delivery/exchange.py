@@ -1,4 +1,4 @@
-"""One HTTP request and its answer, bounded in bytes and in time, whatever the other side does.
+"""One HTTP request and its answer, with limits on bytes and time that hold whatever the other side does.
 
 An exchange follows no redirect and keeps no cookie. It sends only the headers of the request, the app's token for the
 site, and the headers that HTTP needs.
@@ -103,7 +103,7 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
         connection.connect()
         assert connection.sock is not None  # noqa: S101  # connect() raises if there is none
         line = _Line(connection.sock, MACHINE.steady() + site.seconds, most + _MOST_HEAD_BYTES)
-        connection.sock = line  # has the methods of a socket that http.client uses
+        connection.sock = line  # _Line has the methods of a socket that http.client uses
         headers = {"Connection": "close", **request.headers}
         # A proxy may refuse a long body, and close the connection before it has read the whole body.
         with suppress(BrokenPipeError, ConnectionResetError):
@@ -133,7 +133,11 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
 
 
 def _body(site: Site, answer: http.client.HTTPResponse, most: int) -> bytes:
-    """Return a body. If it is too long or incomplete, raise for status 200; else return b"", as the status suffices."""
+    """Return a body.
+
+    If the body is too long or incomplete, raise an error for status 200, but return b"" for any other status, because
+    then the status is enough.
+    """
     try:
         # If Content-Length says that the body is too long, the body is not fetched.
         if (answer.length or 0) > most or len(body := answer.read(most + 1)) > most:

@@ -41,8 +41,8 @@ class OpenEvaluation:
 class OpenEvaluations:
     """The open evaluations of one process; threads may share this object.
 
-    A process that is forked later begins without open evaluations. Its parent asks for the parent's evaluations, so
-    that the two processes never ask for the same evaluation.
+    A process that is forked later begins without open evaluations. The parent process asks for the evaluations that
+    were open at the fork, so that two processes never ask for the same evaluation.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Post a batch of reports to the collector, or a batch of elements to the evaluator.
 
-After a failure, nothing is sent for a while to the party that failed. The pause is stored in the queue, so that all
-processes wait.
+After a failure, nothing is sent for a while to the party that failed. The pause after a failure is stored in the queue,
+so that all processes wait.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from hushcount.delivery.waiting import Claimed
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, pause
 
 COLLECTOR_TOKEN, EVALUATOR_TOKEN = "token", "evaluator_token"
-"""Names of the client's two tokens. There are two, because an evaluator that knew the collector's token could post in
-the client's name and use up the client's cap.
+"""Names of the client's tokens for the collector and for the evaluator. The tokens differ, because an evaluator that
+knew the collector's token could post in the client's name and use up the client's cap.
 """
 
 
@@ -65,7 +65,7 @@ def hold(queue: Queue, now: float, asked: float, whom: str = COLLECTOR) -> float
 
 
 def release(queue: Queue, whom: str = COLLECTOR) -> None:
-    """Store that the other side answers, which ends the pause."""
+    """Store that the party `whom` answered, which ends the pause."""
     if _read(queue, whom)[0]:
         queue.note(whom, "0 0")
 

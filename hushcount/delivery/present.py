@@ -38,7 +38,9 @@ from hushcount.policy import Policy
 
 _SECONDS_WITHOUT_FILE = 60.0
 _SLEPT = 120.0
-"""Seconds. Twice the longest time between two rounds of delivery: after a longer time, the process has slept."""
+"""Seconds. If a round of delivery is later than this, the process must have slept; it is twice the longest time between
+two rounds.
+"""
 _LONGEST = 1.5 * LONGEST_WAIT
 MakeClient = Callable[[Publication], Client]
 """A function that makes the client of a publication; it raises an error if the policy refuses the publication."""
@@ -53,7 +55,7 @@ class Present:
     Args:
         site: the collector.
         policy: the policy, which names the campaign and bounds the length of the dictionary that is fetched.
-        database: where the documents are kept.
+        database: the database in which the documents are kept.
         delay: the longest random time that an overdue request waits, in seconds.
         make: function that makes a client.
         tell: function that is called with each step and its reason.
@@ -85,7 +87,10 @@ class Present:
         return self._client
 
     def first(self, once: bool) -> Client | None:
-        """Return the client. If no campaign file was ever kept, ask for one, once a minute or only `once` in all."""
+        """Return the client; if no campaign file was ever kept, first ask for one.
+
+        The collector is asked once a minute at most, or with `once` only a single time.
+        """
         with self._lock:
             never = self._kept() is None and not self._is_kept
             if never and not (once and self.failure) and self._is_time(sends=False):

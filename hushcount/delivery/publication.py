@@ -131,16 +131,17 @@ class Publication:
 def fetch_documents(
     site: Site, id: str, kept: Documents, now: float, check: Check | None = None, most_bytes: int = MOST_BYTES
 ) -> dict[str, Document]:
-    """Fetch the current campaign file, and its log and dictionary unless these are already kept.
+    """Fetch the current campaign file, and the log and dictionary that belong to this file and are not yet kept.
 
     Args:
         check: function that raises Untrusted if the policy refuses the campaign file.
         most_bytes: most bytes of the dictionary.
 
     Raises:
-        NoAnswer, NotServed: a document cannot be fetched now.
+        NoAnswer, NotServed: one of the documents cannot be fetched now.
         FormatError: what the collector served is not a campaign file.
-        Untrusted: `check` refused the campaign file. Its log and dictionary, which may be long, were not fetched.
+        Untrusted: `check` refused the campaign file. The campaign's log and dictionary, which may be long, were then
+            not fetched.
     """
     base = f"/v1/campaigns/{quote(id, safe='')}"
     before = kept.get("campaign")

@@ -1,7 +1,7 @@
 """The queue of one campaign: sealed reports that wait to be sent, and plain values if the app keeps plain values.
 
-A report stays in the queue until the collector has it. A process claims reports for a limited time before it sends
-them, so that no report is sent by two processes at once. If a process is killed, its claim ends after a time, and
+A report remains in the queue until the collector has the report. A process claims reports for a limited time before it
+sends them, so that no report is sent by two processes at once. If a process is killed, its claim ends after a time, and
 another process sends the same bytes again; within the operator's grace period, the shuffler counts equal bytes only
 once. A process that slept sends nothing that it claimed before it slept.
 
@@ -36,10 +36,10 @@ _SCHEMA = (
 
 
 def _ahead(column: str, of_evaluation: int, of_other: int) -> str:
-    """Return `is_ahead` in SQL, for a time that can be `of_evaluation` or `of_other` days ahead.
+    """Return the SQL of `is_ahead` for a column with a time that can be `of_evaluation` or `of_other` days ahead.
 
-    Twice the lease is added to these days: once because a claim lasts so long, and once because another process may
-    have read the clock later.
+    Twice the lease is added to the number of days: once because a claim lasts so long, and once because another process
+    may have read the clock later.
     """
     days = f"CASE WHEN claim LIKE '{EVALUATION}%' THEN {of_evaluation} ELSE {of_other} END"
     return f"({column} > :now AND {column} <= :now + 2 * :lease + {LONGEST_WAIT} * {days})"
@@ -85,7 +85,7 @@ class Queue:
             )
 
     def put(self, waiting: Sequence[Waiting]) -> None:
-        """Queue all of these reports, or none if an error is raised. After the return, no power cut can remove them."""
+        """Queue all reports in `waiting`, or none if an error is raised; queued reports survive a power cut."""
         with self.database.change() as tables:
             self._insert(tables, waiting)
 
@@ -131,7 +131,7 @@ class Queue:
             return number
 
     def give_back(self, claimed: Claimed, due: float | None = None, most_refusals: int | None = None) -> int:
-        """End a claim. Its reports become due at `due`; if `due` is None, they become due when they were due before.
+        """End a claim. The claimed reports become due at `due`; if `due` is None, their time does not change.
 
         If `most_refusals` is given, the reports were refused, and each report that was refused `most_refusals` times is
         removed. Returns how many reports were removed.
@@ -184,7 +184,7 @@ class Queue:
             return self._count(tables)
 
     def waiting_of(self, streams: Sequence[Stream]) -> list[tuple[int, int]]:
-        """Return for each stream how many reports wait, and how many plain values wait to become such a report."""
+        """Return for each stream how many reports wait, and how many plain values of which one will be made."""
         counts = "SELECT stream, fingerprint = '', count(*) FROM rows WHERE campaign = ? GROUP BY 1, 2"
         with self.database.change() as tables:
             found = {(stream, plain): n for stream, plain, n in tables.execute(counts, (self.campaign,))}

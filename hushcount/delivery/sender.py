@@ -38,9 +38,10 @@ _LONGEST_DELAY = timedelta(days=1)
 class Sender:
     """Makes the reports of one client for one campaign, and delivers them to one collector. Threads may share it.
 
-    With a folder, reports are on the disk when `report` returns: a killed process loses no report, and the next process
-    with this folder sends them. Processes may share a folder, because no report is sent by two processes at once.
-    Without a folder, all reports and counts end with the process, and a forked process begins with an empty queue.
+    With a folder, reports are on the disk when `report` returns. So a killed process loses no report, and the next
+    process that uses this folder sends the reports of the killed process. Processes may share a folder, because no
+    report is sent by two processes at once. Without a folder, all reports and counts end with the process, and a forked
+    process begins with an empty queue.
 
     Args:
         site: the collector's address, as in https://collector.example.com, or a `Site`.
@@ -100,8 +101,8 @@ class Sender:
         self._log = EventLog()
         tables = database(None if home is None else home / "queue.sqlite")
         site = Site(site) if isinstance(site, str) else site
-        # The evaluator may be another party, so it does not get the collector's app token, and plain http stays
-        # forbidden.
+        # The evaluator may be another party, so it does not get the collector's app token, and plain http to the
+        # evaluator is forbidden.
         if isinstance(evaluator, str):
             evaluator = replace(site, address=evaluator, app_token=None, plain=False)
         asked = evaluator or site
@@ -132,7 +133,7 @@ class Sender:
             NotYet: there is no campaign file that can be used yet, and plain values are not kept.
             Untrusted: the policy refuses the kept campaign file, or the first campaign file that was fetched.
             QueueFull, OverCap, BudgetSpent, OptedOut: no more reports may be made now.
-            UsageError: the value is no text.
+            UsageError: the value is not a str.
             HushcountError: the folder cannot be written. Only reports that were already queued are sent.
         """
         if not isinstance(value, str):

@@ -22,7 +22,7 @@ class Site:
         plain: whether to permit plain http to other machines too. Anyone on the network path then sees the client token
             and can alter answers, but reports are sealed and cannot be read.
         environment_proxies: whether to use the proxy that environment variables name (HTTPS_PROXY, NO_PROXY).
-        app_token: the token of the app, for collectors that ask for one (`authentication = "bearer"`).
+        app_token: the token of the app, for collectors that demand such a token (`authentication = "bearer"`).
         context: TLS context with the certificates to trust; by default the certificates that the system trusts.
         seconds: how long one exchange may take from the first byte sent to the last byte received, and also how long
             each attempt to connect may take.

@@ -1,4 +1,4 @@
-"""What the answer to a batch means for its reports: sent, to be sent again, to be made anew, or given up."""
+"""What the answer to a batch means for the batch's reports: sent, to be sent again, to be made anew, or given up."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Verdict:
             bytes later, but only a limited number of times, because the answer does not come from the collector.
             smaller: the batch has too many bytes or reports. closed: the collector takes no reports of this campaign
             file. dropped: no attempt would succeed.
-        reason: the other side's name of the problem, or this library's name; letters, digits and underscores only.
+        reason: a name of the problem, given by the other side or by this library; letters, digits and underscores only.
         wait: how many seconds the other side asked to wait, a day at most.
         at: when the collector answered, by its own clock, in seconds since 1970; None if the answer has no time.
     """

@@ -61,7 +61,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Settled:
-    """A report that no longer waits for an answer. It is due at `due`, and `body`, if given, replaces its bytes."""
+    """A report that no longer waits for an answer and is due at `due`; `body`, if given, replaces its bytes."""
 
     claim: str
     due: float

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hushcount.randomness import SystemWords, uniform
 
 LONGEST_WAIT = 86_400.0
-"""Seconds. The longest pause that the other side can demand; without a limit, it could silence a client for ever."""
+"""Seconds. The longest pause that a collector or evaluator can demand, which otherwise could silence a client for ever.
+"""
 _FIRST_PAUSE = 5.0
 _LONGEST_PAUSE = 3_600.0
 _STEPS = 1 << 53
@@ -30,7 +31,7 @@ def pause(failures: int, asked: float = 0.0) -> float:
 
     The pause doubles with each failure, to an hour at most. Half of the pause is drawn at random, so that clients that
     failed together do not return together. The seconds that the other side asked for by Retry-After, `asked`, are
-    added. The sum is a day at most.
+    added. The whole pause is a day at most.
     """
     whole = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures - 1, 20))
     return min(max(asked, 0.0), LONGEST_WAIT - whole) + whole / 2.0 + random_seconds(whole / 2.0)

@@ -1,4 +1,4 @@
-"""Pairwise balanced weighted designs: rows of s cells such that every pair of cells is covered by the same weight."""
+"""Pairwise balanced weighted designs: rows of s cells in which all pairs of cells have the same total weight."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ class Design:
         """The greatest `(T - R_x') / R_x` of two cells x, x', T the weight of all rows; `(m-s)/s` if all R are equal.
 
         A row of weight w that holds x and not x' has probability `p w / R_x` given x and `(1-p) w / (T - R_x')` given
-        x'. A balanced design has such a row for every two cells x and x'. So the local privacy loss is the logarithm of
-        `odds p / (1-p)`. The two cells with the smallest R have the greatest ratio.
+        x'. A balanced design has such a row for every two cells x and x'. Therefore the local privacy loss is the
+        logarithm of `odds p / (1-p)`. The greatest ratio occurs for the two cells x and x' with the smallest R.
         """
         low, second = sorted(self.cell_weights)[:2]
         return max(Fraction(self.total - second, low), Fraction(self.total - low, second))

@@ -48,7 +48,7 @@ def find_design(width: int, size: int) -> Design:
 
 
 def nearest_design(domain: int, epsilon: float, objective: Objective = _L2, size: int | None = None) -> Design:
-    """Return the known design of least loss for `domain` items; the design may have more cells than there are items.
+    """Return the known design of least loss for `domain` items; a design may have more cells than there are items.
 
     Widths up to the next prime are compared, because a prime width has designs of every size. Spare cells increase the
     error only a little: at epsilon 1, by 0.04 % for 98 items in 100 cells, and by 0.07 % for 200 items in 211 cells.
@@ -85,9 +85,9 @@ def known_sizes(width: int) -> list[int]:
 def shipped_design(width: int, size: int) -> Design | None:
     """Return the design of this shape that is shipped with the package, or None.
 
-    `experiments/designs.py` found these designs. The widths are those of small dictionaries, because spare cells up to
-    the next prime would increase the error of small dictionaries most. The sizes are those with the least l2 or the
-    least worst-case error at epsilon 0.5, 1, 2, 3 and 4.
+    `experiments/designs.py` found these designs. The widths of the shipped designs are those of small dictionaries,
+    because spare cells up to the next prime would increase the error of small dictionaries most. The sizes of the
+    shipped designs have the least l2 or the least worst-case error at epsilon 0.5, 1, 2, 3 and 4.
     """
     part = _shipped().get((width, size))
     if part is None:

@@ -56,12 +56,13 @@ class Candidate:
         p, q: probability that a report supports its own cell, and that it supports another given cell.
         variance_users2: exact variance that randomisation adds to the objective's count, in users squared;
             standard_error_users: the square root of this variance.
-        collision_error_users: the largest bias of a fixed pool, which occurs if all other clients hold one item.
+        collision_error_users: the largest bias that a fixed pool can cause; it occurs if all other clients hold one
+            item.
         report_bits: information in a plain report; report_bytes: length of a plain report; sealed_bytes: length of a
             sealed report, as it is sent.
         tally_mib: memory of the tally.
         decode_operations, decode_seconds: cost of computing the tally and the estimates in one thread.
-        epsilon_spent: exact epsilon of the rounded probabilities.
+        epsilon_spent: exact epsilon of the mechanism with its rounded probabilities.
     """
 
     mechanism: str
@@ -118,13 +119,13 @@ class Plan:
 
 
 def _excess(one: Candidate, other: Candidate) -> str:
-    # At the largest epsilons an error may be 0 in floating point.
+    # At the largest epsilons, an error may be rounded to 0 in floating point.
     excess = one.error - other.error
     return "less than 0.001%" if excess < 1e-5 * other.error or not other.error else f"{excess / other.error:.3%}"
 
 
 def make_plan(task: Task, epsilon: float, reports: int) -> Plan:
-    """Plan every frequency oracle, leave out those beyond the limits, and rank those within the limits.
+    """Plan every frequency oracle, leave out oracles beyond the task's limits, and rank the oracles within the limits.
 
     UsageError if no oracle is possible, with the reason against each; ValueError if epsilon or reports is out of range.
     """

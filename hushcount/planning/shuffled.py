@@ -55,7 +55,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Protection:
-    """What one report reveals to a party that sees it alone, and to a party that sees only the shuffled reports.
+    """What one report reveals to a party that sees this report alone, and to one that sees only shuffled reports.
 
     Attributes:
         local_epsilon: the local epsilon in four digits, as a campaign file would have it.
@@ -127,9 +127,8 @@ def shuffled_plan(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
 
     The larger the local epsilon, the smaller the error. So for each mechanism the planner searches for the largest
     local epsilon whose shuffled epsilon, for `reports` reports, one a client, is within the limit. The planner rounds
-    this local epsilon down to four digits and checks the rounded value with `amplification.amplify`. Statements are
-    computed by the same function, so a statement for any of these candidates would also show a shuffled epsilon within
-    the limit.
+    this local epsilon down to four digits and checks the rounded value with `amplification.amplify`. Privacy statements
+    are computed by `amplify` too, so a statement for any candidate would also show a shuffled epsilon within the limit.
 
     Raises:
         UsageError: no mechanism is possible; the message has the reason against each mechanism.
@@ -232,7 +231,7 @@ def _largest(
 
 
 def _rounded_down(most: float) -> float:
-    """Return the largest number of four digits that is at most `most`."""
+    """Return the largest number with four significant digits that is at most `most`."""
     scale = 10.0 ** (_DIGITS - 1 - math.floor(math.log10(most)))
     return math.floor(most * scale) / scale
 
