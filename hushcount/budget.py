@@ -52,7 +52,7 @@ class _Line(Part):
 
 
 class _Charged(Part):
-    """All charges: a line for each "campaign/stream", and the epsilon of each of the last days by the clock."""
+    """All charges: a line for each "campaign/stream", and the epsilon of the last days that the clock showed."""
 
     format: Literal[1] = 1
     days: dict[_Day, _Count] = Field(default_factory=dict, max_length=MOST_KEPT)

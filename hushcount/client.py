@@ -155,7 +155,7 @@ class Client:
             BudgetSpent: the budget is spent, and `when_spent` of the budget is "nothing".
             OptedOut: the person opted out.
             HushcountError: the memory cannot be read, or it has no answer of this epoch and cannot store an answer.
-                Whether this error is raised does not depend on the values.
+                Whether the memory causes an error does not depend on the values.
         """
         texts = [text_of(value) for value in values]
         mechanism = self.campaign.require_frequency()
@@ -179,9 +179,9 @@ class Client:
         """Return uint8[n, L]: one sealed discovery report for each value, all of the same length.
 
         There is nothing to discover if the dictionary lists the value, or if the value cannot be an item, such as the
-        empty string or a text with a control character (`items.fault_of_text`). The report of such a value is a blank,
-        which has a random hash and no value. Every client sends a report, so that sending reveals nothing. A report is
-        also a blank if the budget is spent or the evaluator does not answer.
+        empty string or a text with a control character (`items.fault_of_text`). Then the report is a blank, which has a
+        random hash and no value. Every client sends a report, so that sending reveals nothing. A report is also a blank
+        if the budget is spent or the evaluator does not answer.
 
         Raises:
             OverCap, BudgetSpent, OptedOut: as in `reports`.

@@ -23,7 +23,7 @@ from hushcount.randomness import SystemWords, hex_seed
 
 KEY_BYTES = 32
 SALT_BYTES, NAME_END = 16, 32
-"""Lengths: an answer that a client keeps begins with a salt and the salted name of the answer's item."""
+"""A kept answer begins with a salt of SALT_BYTES; the salted name of its item follows, up to byte NAME_END."""
 
 
 def place_key(campaign: Campaign, place: int) -> bytes:

@@ -66,8 +66,8 @@ class Newest:
         Raises:
             Untrusted: the campaign file is of an older epoch; is another file of the same epoch; or is of a later epoch
                 and does not continue the accepted history (if the client missed an epoch, `log` must connect the file
-                to that history). Also if the operator replaced the publisher that signed the file, or if the publisher
-                skipped more epochs than a log can have.
+                to that history). Untrusted is also raised if the operator replaced the publisher that signed the file,
+                or if the publisher skipped more epochs than a log can have.
             FormatError, UsageError, HushcountError: the file of heads is damaged, or cannot be read or written.
         """
         self._kept.change(lambda heads: (_advanced(heads, campaign, log, signature), None))

@@ -1,4 +1,4 @@
-"""The complete list of reasons for which a hop rejects a record. docs/contributors.md says how to add a reason."""
+"""Why a hop rejects a record: a complete list of reasons. docs/contributors.md says how to add a reason."""
 
 from __future__ import annotations
 

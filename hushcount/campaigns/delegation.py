@@ -83,7 +83,7 @@ class Delegation(DelegationTerms):
     signature: Signature
 
     def require(self, campaign: Campaign, signer: str, restart: Restart | None = None) -> None:
-        """Check that the publisher may sign this campaign with the key `signer`; SignatureError: it may not."""
+        """Check that the publisher may sign this campaign with the key `signer`; SignatureError if it may not."""
         if restart is not None and self.serial < restart.serial:
             raise SignatureError(
                 f"serial of the delegation of campaign {campaign.id} is {self.serial}, but the operator's restart "
@@ -133,7 +133,7 @@ class CampaignSignature(Signature):
 def verify_campaign(
     keys: Sequence[VerifyKeyPart], campaign: Campaign, signature: CampaignSignature, at: datetime | None = None
 ) -> tuple[VerifyKeyPart, ...]:
-    """Check the signature of a campaign's fingerprint, which is therefore also valid for the redacted file.
+    """Check a campaign's signature; it is also valid for the redacted file, which has the same fingerprint.
 
     Args:
         keys: the operator's public keys, from a source that the caller trusts.

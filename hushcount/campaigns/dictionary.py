@@ -68,7 +68,7 @@ class Dictionary:
 
     @cached_property
     def sizes(self) -> str:
-        """A sentence that says how long the dictionary's file is, and how many bytes each client fetches."""
+        """A text that says how long the dictionary's file is, and how many bytes each client fetches."""
         return (
             f"{len(self.text):,} bytes; each client fetches {len(self.packed()):,} bytes, packed, once for each change"
         )

@@ -36,7 +36,7 @@ Reason = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 Refused = Annotated[dict[Reason, Count], Field(max_length=_MOST_REASONS)]
 WindowName = Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
-"""Readers of a window's name must also call `window_start`, because not every text of this form is a time."""
+"""Readers of a window's name must also call `window_start`, because not every text that matches is a time."""
 WindowSeconds = Annotated[int, Field(ge=1, le=MOST_SECONDS)]
 
 
@@ -88,7 +88,7 @@ def manifest_name(collector: str, id: str) -> str:
 def divided(
     segments: Mapping[Stream, Sequence[SegmentPart]], id: str
 ) -> list[tuple[str, dict[Stream, tuple[SegmentPart, ...]]]]:
-    """Divide a window's segments into manifests; return each manifest's id and segments. The first id is `id`."""
+    """Divide a window's segments into manifests; return each one's id and segments. The first manifest gets `id`."""
     parts = max([1, *(-(-len(listed) // MOST_SEGMENTS) for listed in segments.values())])
     return [
         (

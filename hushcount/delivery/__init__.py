@@ -1,4 +1,4 @@
-"""Delivery: sends reports from an app to a collector, with a queue on the device. Apps begin with `Sender`.
+"""Delivery: reports from an app to a collector, with a queue on the device. Start with `Sender`.
 
 `import hushcount` does not import this package, because the package needs SQLite and TLS.
 """

@@ -2,8 +2,8 @@
 
 The shuffler counts a report in the window in which the report arrives, not in the window in which it was made. So a
 report is made only if the waiting reports and plain values of its stream and the reports that arrived in the present
-window are together fewer than the cap. This rule prevents that a report is charged to the budget and then dropped by
-the cap: in days without a connection, a client makes reports only up to the cap, and these reports wait.
+window are together fewer than the cap. Therefore no report is charged to the budget and then dropped by the cap: in
+days without a connection, a client makes reports only up to the cap, and these reports wait.
 
 The present window is found by the collector's clock: the `Date` of the collector's last answer 202, plus the time that
 has passed on the device since that answer. Before the first answer 202, or if the device's clock was set back after the

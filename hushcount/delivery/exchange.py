@@ -1,7 +1,7 @@
 """One HTTP request and its answer, with limits on bytes and time that hold whatever the other side does.
 
-An exchange follows no redirect and keeps no cookie. It sends only the headers of the request, the app's token for the
-site, and the headers that HTTP needs.
+An exchange follows no redirect and keeps no cookie. An exchange sends only the headers of the request, the app's token
+for the site, and the headers that HTTP needs.
 """
 
 from __future__ import annotations

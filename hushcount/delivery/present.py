@@ -38,8 +38,8 @@ from hushcount.policy import Policy
 
 _SECONDS_WITHOUT_FILE = 60.0
 _SLEPT = 120.0
-"""Seconds. If a round of delivery is later than this, the process must have slept; it is twice the longest time between
-two rounds.
+"""Seconds, twice the longest time between two rounds of delivery. A process whose next round is later than this has
+slept.
 """
 _LONGEST = 1.5 * LONGEST_WAIT
 MakeClient = Callable[[Publication], Client]

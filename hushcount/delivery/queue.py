@@ -131,7 +131,7 @@ class Queue:
             return number
 
     def give_back(self, claimed: Claimed, due: float | None = None, most_refusals: int | None = None) -> int:
-        """End a claim. The claimed reports become due at `due`; if `due` is None, their time does not change.
+        """End a claim. The claimed reports become due at `due`; if `due` is None, their due times do not change.
 
         If `most_refusals` is given, the reports were refused, and each report that was refused `most_refusals` times is
         removed. Returns how many reports were removed.
@@ -184,7 +184,7 @@ class Queue:
             return self._count(tables)
 
     def waiting_of(self, streams: Sequence[Stream]) -> list[tuple[int, int]]:
-        """Return for each stream how many reports wait, and how many plain values of which one will be made."""
+        """Return for each stream how many reports wait, and how many plain values will become reports of it."""
         counts = "SELECT stream, fingerprint = '', count(*) FROM rows WHERE campaign = ? GROUP BY 1, 2"
         with self.database.change() as tables:
             found = {(stream, plain): n for stream, plain, n in tables.execute(counts, (self.campaign,))}

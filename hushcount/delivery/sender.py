@@ -138,8 +138,8 @@ class Sender:
         """
         if not isinstance(value, str):
             raise UsageError(f"a value is a {type(value).__name__}, must be a str")
-        # Check this first, because a request for the campaign file would tell the collector that the person uses the
-        # app.
+        # Check the opt-out first, because a request for the campaign file would tell the collector that the person uses
+        # the app.
         if self._budget.opted_out:
             raise self._opted_out()
         self._go_on_after_fork()

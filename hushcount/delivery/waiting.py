@@ -42,7 +42,7 @@ class Claimed:
     waiting: tuple[Waiting, ...]
     usable: tuple[float, float]
     """First and last moment at which sending may begin, in seconds since 1970: the first half of the claim's time. The
-    second half is for the exchange.
+    second half of the claim's time is for the exchange with the collector.
     """
 
     @property

@@ -181,9 +181,9 @@ def _within(name: str, task: Task, limits: Limits, reports: int, near: float) ->
 def _best(name: str, task: Task, limits: Limits, reports: int, near: float) -> _Choice:
     """Return the parameters of least error, of all parameters that are best for some local epsilon.
 
-    Parameters that are best for a fixed local epsilon need not be best here, because with fewer cells in a report, or
-    more buckets, shuffling may permit a larger local epsilon. The search begins at `near` and first goes in steps that
-    double the odds, which about halve the number of cells, and then in shorter steps.
+    Parameters that are best for a fixed local epsilon need not be best for a fixed shuffled epsilon, because with fewer
+    cells in a report, or more buckets, shuffling may permit a larger local epsilon. The search begins at `near` and
+    first goes in steps that double the odds, which about halve the number of cells, and then in shorter steps.
     """
     known: dict[tuple[tuple[str, Value], ...], _Choice] = {}
 
@@ -214,7 +214,7 @@ def _best(name: str, task: Task, limits: Limits, reports: int, near: float) -> _
 def _largest(
     name: str, task: Task, limits: Limits, reports: int, parameters: dict[str, Value], near: tuple[float, float]
 ) -> _Choice:
-    """Return a mechanism at its largest local epsilon; `near`: one that all mechanisms may have, and a first guess."""
+    """Return a mechanism at its largest local epsilon; `near`: one that all mechanisms may have, and a guess."""
 
     def law_at(epsilon: float) -> BlanketLaw:
         return blanket_law(build(name, epsilon, task.domain, parameters))
