@@ -56,8 +56,8 @@ class Allowance:
         window: length of the deployment's windows, which are counted from 1970. With a shorter length the client makes
             more reports, but the shuffler still forwards no more reports than the cap.
         path: file of mode 0600 that keeps the counts when the process ends. The first report makes this file, and
-            beside it a file `.lock`, if the system can lock files. The file contains no value. None: the counts are
-            lost when the process ends.
+            beside it a file `.lock`, if the system can lock files. The file contains no value that was reported. None:
+            the counts are lost when the process ends.
     """
 
     window: timedelta = timedelta(days=1)

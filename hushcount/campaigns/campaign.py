@@ -38,7 +38,7 @@ def head_of(previous: bytes | None, fingerprint: bytes) -> bytes:
 
 
 class Campaign(Part):
-    """One collection of reports: frequency reports, discovery reports, or both as two separate streams."""
+    """One collection: frequency reports, discovery reports, or both as two separate streams."""
 
     format: Literal[2] = 2
     id: Identifier

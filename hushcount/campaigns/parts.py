@@ -24,7 +24,7 @@ _LARGE = re.compile(r"[1-9][0-9]{15,19}")  # a seed has 64 digits
 
 
 class MechanismPart(Part):
-    """The frequency oracle with all its parameters, so that every party builds the same oracle."""
+    """The frequency oracle with all its parameters, so that every party builds the same one."""
 
     name: str
     epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON, description="local budget of one report, nats")
@@ -59,7 +59,7 @@ def _read(name: object, value: object) -> object:
 
 
 class DictionaryPart(Part):
-    """The section about the dictionary, which is the file of the known items."""
+    """The file of the known items."""
 
     path: FileName = Field(description="one item a line, text or .gz, in the directory of the campaign file")
     items: int = Field(ge=1, le=MOST_ITEMS)
@@ -71,7 +71,7 @@ class DictionaryPart(Part):
 
 
 class ShufflePart(Part):
-    """The section with what the shuffler promises: a cap, a minimum batch and a delta."""
+    """What the shuffler promises."""
 
     cap: int = Field(
         default=1,
@@ -84,7 +84,7 @@ class ShufflePart(Part):
 
 
 class DiscoveryPart(Part):
-    """The section about the discovery of values that the dictionary does not list."""
+    """Discovery of values that the dictionary lacks."""
 
     epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON)
     delta: float = Field(gt=0.0, lt=1.0)

@@ -40,7 +40,7 @@ class _KeyPart(Part):
 
 
 class PublicKeyPart(_KeyPart):
-    """A party's public key, and the time in which clients may seal reports to this key."""
+    """A party's public key and when clients may seal to it."""
 
     _person: ClassVar[bytes] = b""
 
@@ -52,13 +52,13 @@ class VerifyKeyPart(_KeyPart):
 
 
 class EvaluatorKeyPart(_KeyPart):
-    """The evaluator's public key (ristretto255), and its time of validity. No PublicKeyPart has the same id."""
+    """The evaluator's public key (ristretto255), and when clients may ask. No PublicKeyPart has the same id."""
 
     _person: ClassVar[bytes] = _EVALUATING
 
 
 class KeysPart(Part):
-    """Public keys by role; for each role, clients use the newest key that is valid."""
+    """Public keys by role; clients take the newest that is valid."""
 
     analyzer: tuple[PublicKeyPart, ...] = Field(min_length=1)
     aux_server: tuple[PublicKeyPart, ...] = ()

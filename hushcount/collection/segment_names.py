@@ -1,9 +1,9 @@
 """Names of segments: COLLECTOR-SERIAL-NUMBER-WAY-KEY.blocks.
 
-WAY says how the segment's senders were told apart. KEY is the id of the key under which the senders' tokens are hashed;
-each window of a collector's journal has its own key. The shuffler counts a client's reports by the hashed token, so a
-client gets the cap once for each key. WAY and KEY are in the name so that they are known even for a segment that no
-manifest lists.
+In a segment's name, WAY says how the segment's senders were told apart. KEY is the id of the key under which the
+senders' tokens are hashed; each window of a collector's journal has its own key. The shuffler counts a client's reports
+by the hashed token, so a client gets the cap once for each key. WAY and KEY are in the name so that they are known even
+for a segment that no manifest lists.
 """
 
 from __future__ import annotations

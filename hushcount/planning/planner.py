@@ -1,4 +1,4 @@
-"""The planner: ranks all frequency oracles, each at its best parameters, by exact error; and plans for an error."""
+"""The planner: ranks frequency oracles at their best parameters by exact error, and plans for a wanted error."""
 
 from __future__ import annotations
 
