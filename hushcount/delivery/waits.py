@@ -27,7 +27,7 @@ def is_ahead(moment: float, now: float, longest: float) -> bool:
 
 
 def pause(failures: int, asked: float = 0.0) -> float:
-    """Return the seconds until the next attempt, after `failures` failures in a row, at least 1.
+    """Return the seconds until the next attempt, after `failures` (at least 1) failures in a row.
 
     The pause doubles with each failure, to an hour at most. Half of the pause is drawn at random, so that clients that
     failed together do not return together. The seconds that the other side asked for by Retry-After, `asked`, are

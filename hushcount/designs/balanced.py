@@ -138,7 +138,7 @@ class Design:
         return float(worst)
 
     def _weights_beside(self, cell: int) -> npt.NDArray[np.int64]:
-        """Return int64[width]: the weight of the rows with `cell` and each other cell; moved cells are like cell 0."""
+        """Return int64[width]: the weight of the rows with `cell` and each other cell; cell 0 is any moved cell."""
         turns, pairs = self.turns, np.zeros(self.width, dtype=np.int64)
         if cell >= turns:
             holding = self.members[self.members[:, cell]]

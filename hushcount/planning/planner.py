@@ -97,7 +97,7 @@ class Plan:
 
     @property
     def chosen(self) -> Candidate:
-        """The candidate of shortest report, then of fastest decoding, of all within NEGLIGIBLE of the least error."""
+        """The candidate with the shortest report, then the fastest decoding, within NEGLIGIBLE of the least error."""
         limit = self.candidates[0].error * (1.0 + NEGLIGIBLE)
         good = [candidate for candidate in self.candidates if candidate.error <= limit]
         return min(good, key=lambda one: (one.report_bytes, one.decode_seconds, one.error))
@@ -141,7 +141,7 @@ def make_plan(task: Task, epsilon: float, reports: int) -> Plan:
 
 
 def ranked(found: list[Candidate], left_out: dict[str, str]) -> tuple[Candidate, ...]:
-    """Return candidates, least error first; UsageError: there is none, and the message has each mechanism's reason."""
+    """Return candidates, least error first; UsageError if there are none, with the reason against each mechanism."""
     if not found:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise UsageError(f"no mechanism is possible: {reasons}")
