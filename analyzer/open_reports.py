@@ -22,12 +22,11 @@ from keys.opening import Opener, Outcome
 class OpenReports(beam.DoFn):
     """Blocks of sealed reports in, structured arrays of well-formed reports out.
 
-    Dropped, to "dead" as (reason, sealed reports) and counted in "counts":
-        not_opened: not a box for this key: truncated, altered, or sealed to another key.
-        wrong_campaign: made under other parameters.
-        malformed: a field out of its range, repeated cells, or padding that is not zero.
+    Dropped reports go to "dead" as (reason, sealed reports), and are counted in "counts": not_opened: not a box for
+        this key: truncated, altered, or sealed to another key. wrong_campaign: made under other parameters. malformed:
+        a field out of its range, repeated cells, or padding that is not zero.
 
-    Which engine opened how many boxes goes to "opening" (keys/opening.py).
+    The output "opening" has the number of boxes that each engine opened (keys/opening.py).
 
     `binding` is the 16 bytes at the start of each of the campaign's reports. `boxes` is the number of boxes that the
     job opens in all, 0 if unknown. The key is opened in `setup`.
@@ -51,7 +50,7 @@ class OpenReports(beam.DoFn):
 
 
 def well_formed(mechanism: Mechanism, _sealed: Octets, content: Octets, outcomes: Octets) -> Reports:
-    """Return the well-formed reports, and mark the others as MALFORMED; `Opener.open_block` calls this."""
+    """Return the well-formed reports, and mark other reports as MALFORMED; `Opener.open_block` calls this function."""
     reports, shaped = mechanism.unpack(content)
     outcomes[~shaped & (outcomes == Outcome.ACCEPTED)] = Outcome.MALFORMED
     return reports[outcomes == Outcome.ACCEPTED]

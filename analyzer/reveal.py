@@ -1,6 +1,7 @@
 """Opens the pairs that the auxiliary server released, and accepts a value only if an honest client makes its pair.
 
-Oblivious names come from the evaluator: the analyzer cannot make them, so it asks the evaluator to verify a value.
+With oblivious names, only the evaluator can make a value's name, so the analyzer asks the evaluator to verify each
+value.
 """
 
 from __future__ import annotations
@@ -31,20 +32,21 @@ class Reveal(beam.DoFn):
 
     A record begins with a pair: a bin's hash and its sealed value. The value is accepted only if it opens,
     belongs to this campaign, has the bin's hash, and an honest client makes the same pair from it. A forged pair has a
-    bin of its own, and reveals nothing.
+    bin of its own, so it does not reveal the value of another pair.
 
-    Without a hash key in `form`, only the evaluator can name values. Then records that open go to "unnamed", each with
-    its value, and are counted after the evaluator has answered (`verify`).
+    Without a hash key in `form`, only the evaluator can name values. Then the records that the analyzer's key opens go
+    to "unnamed", each with its value, and `verify` counts these records after the evaluator has answered.
 
-    In a campaign with counts the record ends with the shown count. The keep rule draws no count below the threshold,
-    and no count above the number of the batch's reports plus the greatest noise: such a count is refused.
+    In a campaign with counts the record ends with the shown count. The keep rule never draws a count below the
+    threshold, or above the number of the batch's reports plus the greatest noise, so a record with such a count is
+    refused.
 
     Args:
         key: reference to the analyzer's key.
         form: format of the campaign's discovery reports.
         law: law of the noise in the counts; None: records have no count.
         reports: number of discovery reports that the auxiliary server accepted in a window. Without noise, no count
-            exceeds it.
+            exceeds this number.
 
     Counted in "counts":
         accepted: a discovered value.
@@ -88,7 +90,7 @@ class Reveal(beam.DoFn):
 
 
 def open_pair(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Counted, str | None]:
-    """Return "accepted" and the value in a released pair, which may be forged; or the reason of a refusal, and None."""
+    """Return "accepted" and the value in a released pair; or why the pair (it may be forged) is refused, and None."""
     plain = key.open(record[HASH_BYTES : form.pair_bytes])
     if plain is None or not plain.startswith(form.binding):
         return "unverified", None
@@ -100,7 +102,7 @@ def open_pair(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Co
 
 
 def judge(form: DiscoveryFormat, analyzer: bytes, record: bytes, value: str, name: Name) -> Counted:
-    """Return "accepted" if an honest client makes this pair from a value with this name, else the reason against it."""
+    """Return "accepted" if an honest client makes this pair from a value with this name, else why it is refused."""
     honest = Sealer(analyzer).seal_alike(form.binding + form.pad(value), name.box_key)
     if name.hash + honest != record[: form.pair_bytes]:
         return "unverified"

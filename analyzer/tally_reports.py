@@ -33,7 +33,7 @@ class Sums:
     Attributes:
         reports: number of reports that were added.
         counts: int64[rows of the block, width].
-        waiting: reports that are not yet in `counts`: decoding many together costs less.
+        waiting: reports that are not yet in `counts`, because it costs less to decode many reports together.
     """
 
     reports: int
@@ -57,7 +57,7 @@ def _widened(reports: int, counts: npt.NDArray[np.signedinteger[Any]], waiting: 
 
 
 def read_part(stream: IO[bytes], cells: int) -> Sums:
-    """Return the tally part at a stream's position: counts of int64[rows, width].
+    """Read a tally part from a stream's position: the number of reports, and their counts, int64[rows, width].
 
     Raises:
         ValueError: the array has more than `cells` counts, or another dtype, or the part is cut short.
@@ -96,7 +96,9 @@ class SplitRows(beam.DoFn):
 @with_input_types(np.ndarray)
 @with_output_types(Sums)
 class TallyFn(beam.CombineFn):
-    """Sums reports. Integers only: any sharding and any order give the identical tally.
+    """Sums reports.
+
+    The sums are of integers only, so any sharding and any order of the reports give the identical tally.
 
     `items`, uint64[c], are the items of the columns; None: the mechanism's whole domain.
     """
@@ -114,11 +116,12 @@ class TallyFn(beam.CombineFn):
     def setup(self) -> None:
         """Load the compiled loops, which takes a second of Python, while other cores open the first reports."""
         if self._mechanism.encoder.by_item:
-            # No daemon thread: a process may crash if it ends while a thread is inside the compiler, so it must wait.
+            # The thread is no daemon, so that the process waits for it: a process may crash if it ends during a
+            # compilation.
             Thread(target=self._count_one).start()
 
     def _count_one(self) -> None:
-        # An error here comes again when reports are added up, and is raised there.
+        # An error here is ignored: it occurs again when reports are added up, and is raised there.
         with suppress(Exception):
             one = self._items[:1]
             report = self._mechanism.encode(one, SystemWords())

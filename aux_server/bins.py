@@ -1,11 +1,11 @@
 """Bins: how many reports hold the same pair of hash and sealed value.
 
-Honest clients with the same value make the same pair, byte for byte, so a bin has one sealed value. A forged pair,
-another sealed value under the same hash, has a bin of its own and takes nothing from the honest one.
+Honest clients with the same value make the same pair, byte for byte, so a bin has one sealed value. A forged pair
+(another sealed value under the same hash) has a bin of its own, and does not change the honest pair's count.
 
 An honest client seals each report under a fresh ephemeral key, so no two honest reports are equal. Equal reports are
 copies. A shuffler could copy one client's report until its value is common enough to be revealed, so copies count once.
-It cannot make another box of the same content, because it cannot open the first.
+The shuffler cannot seal the same content in another box, because it cannot open the client's box.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Bins:
 
 
 def counted_dtype(pair_bytes: int) -> np.dtype[Any]:
-    """Return the dtype of a pair with its count, as bins travel."""
+    """Return the dtype of a pair with its count, in which bins are sent between steps."""
     return np.dtype([("pair", f"S{pair_bytes}"), ("count", "<i8")])
 
 
@@ -75,7 +75,7 @@ def in_runs(
     mixed = words[inner[words[inner] == words[inner - 1]]]
     if len(mixed):
         rows = np.flatnonzero(np.isin(words, mixed))
-        # Sorted by word first, so that the pairs of each word stay in their place.
+        # The rows are sorted by word first, so that the pairs of each word keep the positions that they had together.
         order[rows] = order[rows][np.lexsort((ordered[rows], words[rows]))]
         ordered = pairs[order]
         begins = run_starts(ordered)

@@ -1,7 +1,8 @@
-"""Counts equal pairs, and each report only once: groups equal reports first, then equal pairs.
+"""Counts equal pairs. Equal reports are grouped first, so that copies of a report count once, and then equal pairs.
 
-Half of all reports may hold one value. So the reports are spread evenly by their own tags. Each place then sends one
-record for each pair, with a count, to the place of the pair, however many reports it counted.
+Half of all reports may hold one value. So the reports are spread over places evenly, by their own tags and not by their
+pairs. Each place then sends one record with a pair and its count to the pair's place, however many reports have this
+pair.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from hushcount.wire.tags import split, tag_keys, tags
 class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """(place, block of tagged pairs) in; a dict of `bins` and `counts` out.
 
-    Copies of a report were counted as accepted when they were opened; "counts" corrects this, and counts them as
-    duplicates.
+    Copies of a report were counted as accepted when they were opened. The output "counts" subtracts the copies from
+    "accepted", and counts them as duplicates.
 
-    `grouping` groups the blocks of a place: (place, block) to (place, iterable of blocks); by default the engine's own.
+    `grouping` groups the blocks of a place: (place, block) to (place, iterable of blocks); by default GroupByKey.
     """
 
     def __init__(self, pair_bytes: int, places: int, grouping: beam.PTransform | None = None) -> None:
@@ -57,8 +58,8 @@ class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
 class CountOnce(beam.DoFn):
     """(place, blocks of tagged pairs) in, (place of the pair, its bins in one block) out.
 
-    `keys` are for the tags of pairs, which only spread the bins over places. A forger chooses the hashes of its pairs:
-    without secret keys it could send all its pairs to one place.
+    `keys` are for the tags of pairs; these tags only spread the bins over places. The keys are secret, because a forger
+    chooses the hashes of its pairs, and could otherwise send all its pairs to one place.
     """
 
     def __init__(self, pair_bytes: int, places: int, keys: UInt64Array) -> None:

@@ -1,7 +1,8 @@
 """The draw of a release is a function of a key that only the auxiliary server has, the keep rule, and the input.
 
-So every repetition makes the same draw: a bundle that an engine retries, a second run, a run beside a restored ledger.
-A second, independent draw of one input would be a second release, and after enough of these every bin would be kept.
+So every repetition makes the same draw, for example a bundle that an engine retries, a second run, or a run with a
+restored ledger. A second, independent draw of one input would be a second release, and after enough of these every bin
+would be kept.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Derives(Protocol):
     """A private key, from which other keys are derived."""
 
     def derived(self, context: bytes) -> bytes:
-        """Return 32 bytes that are random to whoever lacks the key."""
+        """Return 32 bytes that look random to everyone without the key."""
         ...
 
 
@@ -39,7 +40,7 @@ class Reference(Protocol):
 
 @dataclass(frozen=True)
 class Draw:
-    """The inputs that determine a draw. A job graph carries them: they hold no secret.
+    """The inputs that determine a draw. A job graph may contain these inputs, because they hold no secret.
 
     Attributes:
         key: reference to the auxiliary server's key.
@@ -69,8 +70,8 @@ def draw_context(fingerprint: bytes, rule: KeepRule, manifest: str) -> bytes:
 class BinWords:
     """A stream of words for each bin, determined by the key of a draw and the bin's pair alone.
 
-    The words do not depend on which bins are drawn together, on their order or on the worker. To whoever lacks the key,
-    the words of all bins of all inputs are independent and uniform, as far as BLAKE2b is a pseudo-random function.
+    The words do not depend on which bins are drawn together, on their order or on the worker. To everyone without the
+    key, the words of all bins of all inputs look independent and uniform, if BLAKE2b is a pseudo-random function.
 
     Args:
         key: 32 bytes, of one draw.
@@ -85,7 +86,7 @@ class BinWords:
         self._taken = np.zeros(len(pairs), dtype=np.int64)
 
     def at(self, rows: npt.NDArray[np.intp]) -> BinWords:
-        """Return the streams of some of the bins, in this order. A word taken there is taken here too."""
+        """Return the streams of these rows' bins, in this order; a word taken there is taken from `self` too."""
         part = BinWords.__new__(BinWords)
         part.__dict__.update(self.__dict__, _rows=self._rows[rows])
         return part
@@ -109,6 +110,6 @@ class BinWords:
 def in_drawn_order(key: bytes, records: list[bytes]) -> list[bytes]:
     """Return distinct records in an order that depends only on the key of a draw and on the set of records.
 
-    To whoever lacks the key every order is equally likely.
+    To everyone without the key, every order is equally likely.
     """
     return sorted(records, key=lambda record: hashlib.blake2b(record, key=key, person=_OF_ORDER).digest())

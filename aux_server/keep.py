@@ -26,13 +26,13 @@ Draws: TypeAlias = "Draw | Callable[[BoundedWindow], Draw | None]"
 class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """Bins in; (0, block of the kept bins' records) out: pairs, or pairs with the counts that they show.
 
-    Dropped: bins that are not kept; neither they nor their number leave.
+    Dropped: bins that are not kept; neither these bins nor their number are in the output.
 
     Privacy: the set of kept bins, with their counts, is (epsilon, delta)-private as the rule states. A pair is a
-        function of its value alone, and the order is a fresh permutation, so the release tells no more than that set,
+        function of its value alone, and the order is a fresh permutation, so the release reveals no more than that set,
         even to an analyzer that made some of the reports.
     Randomness: a pseudo-random function under a key that is derived from the auxiliary server's private key. Only the
-        workers open that key; no graph holds it. If an engine loses a worker, the repeated draw is the same.
+        workers open the private key, and no graph holds it. If an engine loses a worker, the repeated draw is the same.
     """
 
     def __init__(self, rule: KeepRule, draw: Draws) -> None:
@@ -51,7 +51,7 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
 
 
 class _Drawing(beam.DoFn):
-    """A step that uses the key of a window's draw. It reads the private key once, since a key service may hold it."""
+    """A step that uses the key of a window's draw. It reads the private key once, as a read may ask a key service."""
 
     def __init__(self, draw: Draws) -> None:
         self._draw = draw
@@ -105,7 +105,8 @@ def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> np
         return counts + laplace_noise(rule.laplace_ratio, len(counts), words) >= rule.laplace_threshold
     thresholds = rule.optimal_thresholds
     last = len(thresholds) - 1
-    # Under add-remove the last threshold is 2**64, more than any 64-bit word: then the bin is kept for every word.
+    # Under add-remove the last threshold is 2**64, more than any 64-bit word, so a bin with that threshold is always
+    # kept.
     certain = (counts >= last) & (thresholds[-1] == WORD_VALUES)
     table = np.array([min(threshold, WORD_VALUES - 1) for threshold in thresholds], dtype=np.uint64)
     return certain | (words.words(len(counts)) < table[np.minimum(counts, last)])
@@ -124,10 +125,10 @@ def draw_counts(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> 
 
 
 def count_noise(law: CountLaw, number: int, words: Words) -> npt.NDArray[np.int64]:
-    """Return int64[number], each exactly from the law: the difference of two geometric numbers, drawn anew if above B.
+    """Return int64[number], each exactly from the law: X - Y of two geometric numbers, drawn again if above B.
 
-    `Pr[X - Y = z]` is proportional to `a^z` for z >= 0 and `b^-z` for z < 0. X and Y are lengths of runs
-    of events of probability a and b.
+    `Pr[X - Y = z]` is proportional to `a^z` for z >= 0 and `b^-z` for z < 0. X is the number of successes before the
+    first failure if a success has probability a, and Y is this number for probability b.
     """
     noise = np.empty(number, dtype=np.int64)
     missing = np.arange(number)
@@ -141,13 +142,14 @@ def count_noise(law: CountLaw, number: int, words: Words) -> npt.NDArray[np.int6
 def laplace_noise(ratio: int, number: int, words: Words) -> npt.NDArray[np.int64]:
     """Return int64[number], exactly of law `Pr[z] = (1-a)/(1+a) a^|z|` (discrete Laplace), `a = ratio / 2**64`.
 
-    Each is the difference of two geometric numbers, and each of these takes 1 / (1 - a) words on average.
+    Each result is the difference of two geometric numbers, and each geometric number takes 1 / (1 - a) words on
+    average.
     """
     return _runs(ratio, number, words) - _runs(ratio, number, words)
 
 
 def _runs(threshold: int, number: int, words: Words) -> npt.NDArray[np.int64]:
-    """Return int64[number]: how many events of probability `threshold / 2**64` occur before the first that does not."""
+    """Return int64[number]: numbers of successes, of probability `threshold / 2**64`, before the first failure."""
     lengths = np.zeros(number, dtype=np.int64)
     running = np.arange(number)
     while running.size:
@@ -157,7 +159,7 @@ def _runs(threshold: int, number: int, words: Words) -> npt.NDArray[np.int64]:
 
 
 def _at(words: Words, rows: npt.NDArray[np.intp]) -> Words:
-    """Return the words of some of the bins, if each bin has a stream of its own; else `words`."""
+    """Return the words for the bins in `rows` if each bin has a stream of its own; otherwise return `words`."""
     return words.at(rows) if isinstance(words, BinWords) else words
 
 
@@ -168,7 +170,7 @@ def _one_place(record: bytes) -> tuple[int, bytes]:
 @with_input_types(tuple[int, Iterable[bytes]])
 @with_output_types(tuple[int, bytes])
 class InDrawnOrder(_Drawing):
-    """(place, records) in, (place, block of them in random order) out."""
+    """(place, records) in, (place, block of these records in random order) out."""
 
     def process(
         self, element: tuple[int, Iterable[bytes]], window: BoundedWindow = beam.DoFn.WindowParam

@@ -23,14 +23,16 @@ from keys.opening import Opener, Outcome
 class OpenPairs(beam.DoFn):
     """Blocks of sealed discovery reports in, (place, block of tagged pairs) out; a pair is hash and sealed value.
 
-    Each pair follows the tag of its report. Copies of a report have equal tags, and go to one place.
+    In a block, each pair follows the tag of its report. Copies of a report have equal tags, so they go to the same
+    place.
 
-    Dropped, to "dead" as (reason, sealed reports) and counted in "counts": not_opened, wrong_campaign.
+    Dropped reports go to "dead" as (reason, sealed reports), and are counted in "counts" as not_opened or
+    wrong_campaign.
 
-    Which engine opened how many boxes goes to "opening" (keys/opening.py).
+    The output "opening" has the number of boxes that each engine opened (keys/opening.py).
 
-    `keys` are for the tags of reports: the same for all workers of a job, and unknown to senders. `boxes` is the number
-    of boxes that the job opens in all, 0 if unknown.
+    `keys` are for the tags of reports. They are the same for all workers of a job, and unknown to senders. `boxes` is
+    the number of boxes that the job opens in all, 0 if unknown.
     """
 
     def __init__(

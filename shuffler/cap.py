@@ -28,12 +28,12 @@ _KEY_WORDS = 4
 class RefuseOverCap(beam.DoFn):
     """(place, blocks of claims) in, (place, tags of the reports over the cap) out; the last step that sees a token.
 
-    A uniform draw decides which l of a client's reports stay, not the order of arrival. A client's retries do not count
-    towards the cap, and do not take part in the draw. Each tag comes out as often as the client sent the report, so
-    that another client's report with an equal ciphertext stays.
+    A uniform draw, and not the order of arrival, decides which l of a client's reports are kept. A client's retries do
+    not count towards the cap, and do not take part in the draw. The tag of a report over the cap is in the output as
+    often as the client sent the report, so that another client's report with an equal ciphertext is kept.
 
-    Dropped: reports over the cap, counted in "counts" as "over_cap", and their copies, counted as "duplicate". They are
-    kept nowhere: whoever read such a store would see more than the cap allows.
+    Dropped: reports over the cap, counted in "counts" as "over_cap", and their copies, counted as "duplicate". Dropped
+    reports are stored nowhere: whoever read such a store would see more reports of a client than the cap allows.
 
     The draw is a function of the key and of the claims, so an engine that repeats the step gets the same draw.
     """
@@ -63,15 +63,15 @@ def as_tags(packed: npt.NDArray[np.bytes_]) -> Tags:
 
 
 def cap_key(words: Words) -> bytes:
-    """Draw the 256-bit key for a run's draws under the cap."""
+    """Draw the 256-bit key that determines which reports a run keeps under the cap."""
     return words.words(_KEY_WORDS).tobytes()
 
 
 def over_cap(claims: np.ndarray[Any, Any], cap: int, key: bytes) -> tuple[npt.NDArray[np.intp], int]:
     """Return the indices of all claims over the cap, copies included, and the number of different claims among them."""
-    # Clients with one claim, in most batches nearly all, are skipped.
+    # Clients with one claim are skipped: in most batches nearly all clients have one.
     rows = np.flatnonzero(recurring(claims["client_token"]))
-    # Sorted by client; equal claims of a client appear once.
+    # `different` is sorted by client, and has equal claims of a client once.
     different, copy_of = np.unique(claims[rows].view(f"S{CLAIM.itemsize}"), return_inverse=True)
     tokens = different.view(CLAIM)["client_token"]
     begins = run_starts(tokens)
@@ -79,7 +79,7 @@ def over_cap(claims: np.ndarray[Any, Any], cap: int, key: bytes) -> tuple[npt.ND
     crowded = np.flatnonzero(np.repeat(sizes > cap, sizes))
     client = np.repeat(np.arange(len(sizes)), sizes)[crowded]
     order = np.lexsort((draws(different[crowded], key), client))
-    # All except the `cap` smallest draws of every client; `client` is ascending.
+    # The claims except those with the `cap` smallest draws of each client; `client` is ascending.
     beyond = order[np.arange(len(order)) - np.searchsorted(client, client[order]) >= cap]
     refused = np.zeros(len(different), dtype=np.bool_)
     refused[crowded[beyond]] = True
@@ -87,10 +87,10 @@ def over_cap(claims: np.ndarray[Any, Any], cap: int, key: bytes) -> tuple[npt.ND
 
 
 def draws(claims: npt.NDArray[np.bytes_], key: bytes) -> UInt64Array:
-    """Return uint64[n]: the draw of every claim, BLAKE2b under the run's key.
+    """Return uint64[n]: the draw of each claim, which is its BLAKE2b hash under the run's key.
 
     Senders do not know the key, so they cannot make reports that win the draw. Two draws of one client are equal with
-    probability 2**-64; then the tag decides.
+    probability 2**-64; then the claim with the smaller tag is kept first.
     """
     rows = claims.view(f"V{claims.itemsize}")
     return np.frombuffer(

@@ -1,8 +1,8 @@
 """The permutation: an order of all sealed reports that reveals nothing about their arrival.
 
 The shard of a report is a keyed hash of its ciphertext, under keys drawn for the run, and the order within each shard
-is uniformly random. The output is therefore a random function of the set of ciphertexts that stay: its law is the same
-for all senders, times, orders and files. `beam.Reshuffle` promises nothing like that.
+is uniformly random. The output is therefore a random function of the set of kept ciphertexts: its distribution does not
+depend on their senders, times, order or files. `beam.Reshuffle` does not promise this.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from shuffler.separate import NUMBER, tag_keys_of
 
 _CHUNK = 1 << 12
 LOST_TO = "lost_to_"
-"""The name of a count, with an earlier batch's number at its end: copies of reports that the earlier batch forwards."""
+"""LOST_TO with an earlier batch's number is the name of a count: copies of reports that the earlier batch forwards."""
 
 
 @with_input_types(tuple[int, dict[str, Iterable[bytes]]])
@@ -35,21 +35,22 @@ LOST_TO = "lost_to_"
 class MixShard(beam.DoFn):
     """(shard, {"sealed": blocks, "refused": tags, "released": tags}) in, ((batch, shard), block of reports) out.
 
-    Each input block begins with the number of its batch. A batch's remaining reports are in uniformly random order.
-    "released", if present, holds the tags of reports that earlier batches forwarded: no copy of these leaves in any
-    batch. If batches that meet here hold copies of a report, the first batch that forwards it keeps it.
+    Each input block begins with the number of its batch. A batch's kept reports are in uniformly random order.
+    "released", if present, holds the tags of reports that earlier batches forwarded, and no batch here forwards a copy
+    of these reports. If several batches here hold copies of a report, only the first batch that may forward the report
+    forwards it.
 
-    A retried or replayed upload is byte-identical to the original; two honest reports are never equal. Copies are
+    A retried or replayed upload is byte-identical to the original, but two honest reports are never equal. Copies are
     dropped after the cap, when reports have no token. Equal ciphertexts are then interchangeable, so a replay under
-    another client's token can never displace the original, whenever it came.
+    another client's token can never displace the original, whenever the replay came.
 
-    Tags decide which reports the cap refused and which were released. Among n reports and e released ones, any two
-    different reports have equal tags with probability at most n (n/2 + e) 2**-128. Then one report is lost and counted:
-    docs/mathematics.md section 10.
+    Tags decide which reports the cap refused and which were released. Among n reports and e released reports, the
+    probability that two different reports have equal tags is at most n (n/2 + e) 2**-128. One report is then lost, and
+    counted as dropped (docs/mathematics.md section 10).
 
     Dropped: reports over the cap, which an earlier step counted; and copies, counted as "duplicate" in "counts", with
-    elements (batch, (name, number)). Copies are kept nowhere: a list of retried reports would tell them apart from the
-    others. `lost_to_N` counts the duplicates that are copies of reports of the earlier batch N. If batch N then
+    elements (batch, (name, number)). Copies are stored nowhere, because a list of them would show which reports were
+    retried. `lost_to_N` counts the duplicates that are copies of reports of the earlier batch N. If batch N then
     forwards nothing, these reports are lost.
     """
 
@@ -70,7 +71,7 @@ class MixShard(beam.DoFn):
         for number in sorted(batches):
             sealed, over = batches.pop(number), refused.pop(number, none)
             before = np.concatenate([*released, *forwarded.values()])
-            # Tags cost 0.15 us a report, so they are made only if there are others to compare with.
+            # Tags cost 0.15 us a report, so they are made only if there are other reports to compare with.
             compared = len(over) or len(before) or batches
             of_reports = tagged(sealed if compared else sealed[:0], keys)
             if len(over):
@@ -85,7 +86,7 @@ class MixShard(beam.DoFn):
                 fresh = fresh[~copies]
             if batches:
                 forwarded[number] = of_reports[fresh]
-            # Frees memory for the block below.
+            # This frees memory for the block below.
             del of_reports, before
             yield (number, shard), in_order(sealed, permuted(fresh, SystemWords()))
             yield TaggedOutput("counts", (number, ("accepted", len(fresh))))
@@ -113,7 +114,7 @@ def tagged(sealed: npt.NDArray[np.bytes_], keys: UInt64Array) -> npt.NDArray[np.
 
 
 def allowed(of_reports: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_]) -> npt.NDArray[np.intp]:
-    """Return the indices of the reports that stay.
+    """Return the indices of the reports that are not refused.
 
     `of_reports`, S16[n], holds the tags of all reports; `refused`, S16[r], holds a tag once for each refused report.
     """
@@ -134,7 +135,7 @@ def permuted(records: npt.NDArray[np.intp], words: Words) -> npt.NDArray[np.intp
 
 
 def in_order(sealed: npt.NDArray[np.bytes_], rows: npt.NDArray[np.intp]) -> bytes:
-    """Return the reports of these rows in one block; besides S[n], memory holds them only once."""
+    """Return the reports of these rows in one block; memory holds this block only once, besides S[n]."""
     block = BytesIO()
     for start in range(0, len(rows), _CHUNK):
         block.write(sealed[rows[start : start + _CHUNK]].tobytes())

@@ -1,8 +1,9 @@
-"""The first step: separates senders from reports. Also derives the keys of each window, which later steps use.
+"""The first step: separates senders from reports, and derives the keys of each window, which later steps use too.
 
-Each batch has its own Beam window; its number is the second in which that begins. Copies of a report meet in a window
-that may hold several batches. A window's keys are derived from the run's keys, and are useless in the next window. If a
-run has one batch, as in `hushcount job shuffle`, it uses the global window and the run's own keys.
+Each batch has its own Beam window, and the batch's number is the second in which this window begins. Copies of a report
+are compared in a window that may hold several batches. A window's keys are derived from the run's keys, and are useless
+in the next window. If a run has one batch, as in `hushcount job shuffle`, it uses the global window and the run's own
+keys.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.wire.tags import TAG_BYTES, as_records, split, tags
 
 CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])
-"""A claim: a client sent the ciphertext with this tag. The cap needs nothing else."""
+"""A claim says that a client sent the ciphertext with this tag. The cap needs no other data about a report."""
 _SPAN = struct.Struct("<qq")
 NUMBER = struct.Struct("<q")
 """The number of a batch, which precedes each of its blocks where several batches meet."""
@@ -37,7 +38,7 @@ def tag_keys_of(keys: UInt64Array, window: BoundedWindow) -> UInt64Array:
 
 
 def key_of(key: bytes, window: BoundedWindow) -> bytes:
-    """Return a window's key: SHAKE-256 of the window and the run's key, with that key's length. A retry gets it too."""
+    """Return a window's key: SHAKE-256 of the window and the run's key, of this key's length; a retry has the same."""
     if not isinstance(window, IntervalWindow):
         return key
     span = _SPAN.pack(window.start.micros, window.end.micros)
@@ -50,7 +51,7 @@ def number_of(window: BoundedWindow) -> int:
 
 
 def meeting(window: BoundedWindow, meets: WindowFn | None) -> BoundedWindow:
-    """Return the window in which copies of a batch's reports meet; without `meets`, the batch's own."""
+    """Return the window in which copies of a batch's reports are compared; without `meets`, the batch's own window."""
     if meets is None:
         return window
     (found,) = meets.assign(WindowFn.AssignContext(window.start))
@@ -95,8 +96,8 @@ class _InPlaces(beam.DoFn):
 class TagReleased(_InPlaces):
     """Blocks of reports that were forwarded earlier in; (place, their tags) out.
 
-    Copies of a report go to the same place. Only tags travel, no ciphertexts; `MixShard` states the probability of an
-    error. `keys` are for the tags of ciphertexts.
+    Copies of a report go to the same place. Only tags are sent there, and no ciphertexts; `MixShard` states the
+    probability that two tags are equal by chance. `keys` are for the tags of ciphertexts.
     """
 
     def __init__(self, sealed_bytes: int, places: int, keys: UInt64Array, meets: WindowFn | None = None) -> None:
@@ -115,9 +116,10 @@ class TagReleased(_InPlaces):
 class Separate(_InPlaces):
     """Blocks of envelopes in; (place, sealed reports) out, and (place, claims) to "claims".
 
-    Times and addresses are dropped here, and after this step no ciphertext is beside a token. Equal ciphertexts go to
-    one place, and so do the claims of one client. `keys` are for the tags of ciphertexts, and for the tags of client
-    tokens, which only spread the claims. `meets`: the windows in which copies meet; None: each batch by itself.
+    Times and addresses are dropped here, and after this step no record holds both a ciphertext and a token. Equal
+    ciphertexts go to the same place, and all claims of a client go to the same place. `keys` are for the tags of
+    ciphertexts, and for the tags of client tokens, which only spread the claims. `meets`: the windows in which copies
+    are compared; None: each batch by itself.
     """
 
     def __init__(

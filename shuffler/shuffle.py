@@ -17,14 +17,15 @@ from shuffler.separate import Numbered, Separate, TagReleased
 class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """Blocks of envelopes in, or a dict of "envelopes" and blocks of "released" reports; a dict of collections out.
 
-    Released reports were forwarded earlier; no copy leaves again. Each batch has its own window, cap and permutation.
+    Released reports were forwarded earlier, so no copy of a released report is forwarded. Each batch has its own
+    window, cap and permutation.
 
     Out:
         shards: ((batch, shard), sealed reports in random order).
         counts: (reason, number) of the reports that the cap refused.
         mixed: (batch, (reason or "accepted", number)) of all other reports.
 
-    Dropped and counted, kept nowhere: duplicates, reports over the cap.
+    Duplicates and reports over the cap are dropped and counted, and stored nowhere.
 
     Args:
         sealed_bytes: length of every sealed report of the stream.
@@ -32,9 +33,9 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         places: how many places share the work, and how many shards are written.
         grouping: groups the blocks of a place: (place, block) to (place, iterable of blocks), and a dict of such
             collections to (place, dict of iterables); by default the engine's own grouping.
-        meets: windows of several batches, in which copies of a report meet; None: each batch by itself.
+        meets: windows of several batches, in which copies of a report are compared; None: each batch by itself.
 
-    Privacy: the output is a random function of the set of ciphertexts that stay; all else was stripped.
+    Privacy: the output is a random function of the set of kept ciphertexts; all metadata was stripped.
     Randomness: the operating system's cryptographic generator. Keys are drawn when the graph is made, so an engine that
         repeats a step sends every report to the same place and makes the same choice under the cap.
     """
@@ -66,7 +67,8 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
             | "refuse over cap"
             >> beam.ParDo(RefuseOverCap(self._cap, cap_key(words), self._places)).with_outputs("counts", main="tags")
         )
-        # Not a side input: Flink would keep elements of every window until the side input's stream ends.
+        # The tags are not a side input, because Flink would keep elements of every window until the side input's stream
+        # ends.
         meeting = {"sealed": separated.sealed, "refused": refused.tags}
         if isinstance(given, dict):
             tag = TagReleased(self._sealed_bytes, self._places, keys[0], self._meets)
