@@ -22,9 +22,10 @@ from keys.opening import Opener, Outcome
 class OpenReports(beam.DoFn):
     """Blocks of sealed reports in, structured arrays of well-formed reports out.
 
-    Dropped reports go to "dead" as (reason, sealed reports), and are counted in "counts": not_opened: not a box for
-        this key: truncated, altered, or sealed to another key. wrong_campaign: made under other parameters. malformed:
-        a field out of its range, repeated cells, or padding that is not zero.
+    Dropped reports go to "dead" as (reason, sealed reports), and are counted in "counts":
+        not_opened: not a box for this key: truncated, altered, or sealed to another key.
+        wrong_campaign: made under other parameters.
+        malformed: a field out of its range, repeated cells, or padding that is not zero.
 
     The output "opening" has the number of boxes that each engine opened (keys/opening.py).
 

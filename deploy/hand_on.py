@@ -1,4 +1,6 @@
-"""Hands on to each recipient its own folder of every batch. All other files of a party stay with the party.
+"""Copies to each recipient, from every batch, the folder for this recipient, and the batch's summary.
+
+A party's other outputs are not copied.
 
     python -m hand_on --config deployment.toml --hand shuffled/discovery=gs://example-shuffler-to-aux-server/shuffled \
                       --hand shuffled/reports=gs://example-shuffler-to-analyzer/shuffled \
@@ -8,14 +10,15 @@
                       --fetch receipts/analyzer=gs://example-analyzer-receipts/receipts/analyzer
 
 The jobs of a recipient read the folder of their stream and the summary. The other stream's folder and the dead letters
-are beside these, and no mount and no bucket's policy can separate them. So each recipient gets copies in a place of its
-own. If an output is deleted, its copy is deleted too. The next call repeats a copy or a deletion that was interrupted,
-and replaces a copy that was changed. A batch is not handed on if the number of records or the files differ from its
-summary.
+are in the same directory, and neither a mount nor a bucket's policy can give access to a part of the directory. So each
+recipient gets copies in its own place. If an output is deleted, its copy is deleted too. The next call repeats a copy
+or a deletion that was interrupted, and replaces a copy that was changed. A batch is not handed on if its number of
+records or its files differ from its summary.
 
-A recipient reads an output after it has the statement that names the output: `stated` hands on the statements of the
-parties here, into WHERE/PARTY. The recipient leaves receipts in a place of its own, and `--fetch` copies them into the
-store here: retention waits for receipts. Statements and receipts stay when the outputs are deleted.
+A recipient reads an output only after it has the statement that names the output. So `stated` copies the statements of
+the parties of this deployment into WHERE/PARTY. The recipient writes receipts into its own place, and `--fetch` copies
+these receipts into this deployment's store, because retention waits for receipts. Statements and receipts are not
+deleted with the outputs.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 
 FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
-"""The folders of an output that are for the next party; all others stay."""
+"""The folders of each output that are for a next party; no other folder is handed on."""
 STATED = SAID["statement"]
 _KINDS = {"reports": SEALED["reports"], "discovery": SEALED["discovery"], "bins": blocks.Kind.RELEASED}
 _SUMMARY_SIGNATURE = f"{SUMMARY}.sig"
@@ -56,7 +59,7 @@ _FAILURES = (HushcountError, OSError)
 
 @dataclass(frozen=True)
 class Hand:
-    """One folder of every batch for one recipient, or the statements for it.
+    """One folder of every batch for one recipient, or the statements for this recipient.
 
     Attributes:
         output: folder of the store with the batches, or `stated`.
@@ -71,7 +74,7 @@ class Hand:
 
 @dataclass(frozen=True)
 class Fetch:
-    """Statements or receipts of a party elsewhere, which the party leaves in `source`."""
+    """Statements or receipts of a party that runs elsewhere; the party writes them to `source`."""
 
     kind: Kind
     party: Party
@@ -112,7 +115,7 @@ def main(arguments: Sequence[str]) -> None:
         except _FAILURES as error:
             if asked.every is None:
                 raise
-            # The store may be unreachable for a while: the next look tries again.
+            # The store may be unreachable for a while, so the next turn of this loop tries again.
             sys.stderr.write(f"error: {cause(error)}\n")
         if asked.every is None or stop.wait(asked.every):
             return
@@ -140,11 +143,11 @@ def _fetch(text: str) -> Fetch:
 def hand_on(
     deployment: Deployment, hands: Sequence[Hand], fetches: Sequence[Fetch] = ()
 ) -> tuple[list[str], list[str]]:
-    """Copy outputs that are not there yet, fetch statements and receipts, and delete copies of deleted outputs.
+    """Copy outputs that the target lacks, fetch statements and receipts, and delete copies of deleted outputs.
 
     Returns:
-        A line for each copy and deletion that was done, and a sentence for each that failed and for each place that
-        cannot be listed. The next call tries these again, also if this call is killed.
+        A line for each copy and deletion that was done; and a sentence for each copy or deletion that failed, and for
+        each place that cannot be listed. The next call tries again what failed, even if this call is killed.
 
     Raises:
         UsageError: the outputs are not in this deployment's store, two hands have the same place, or a fetch names a
@@ -181,7 +184,7 @@ def hand_on(
 def _hand_outputs(hand: Hand, source: str, done: list[str], problems: list[str]) -> None:
     try:
         made, there = _batches(source, SUMMARY), _batches(hand.target, SUMMARY)
-        # Includes interrupted copies and deletions.
+        # `held` includes batches with an interrupted copy or deletion.
         held = there.union(*(_batches(hand.target, f"{run}{hand.folder}/*") for run in ("", "*/")))
     except _FAILURES as error:
         problems.append(f"{hand.output}/{hand.folder} was not handed on to {hand.target}: {cause(error)}")
@@ -203,15 +206,15 @@ def _hand_outputs(hand: Hand, source: str, done: list[str], problems: list[str])
                     copy_output(storage.join(source, *batch), hand.folder, target)
                     done.append(f"handed on{' again' if batch in there else ''}: {name}")
         except _FAILURES as error:
-            # The other batches are still handled.
+            # A failure does not stop the loop, so the other batches are still handled.
             problems.append(f"{name}: {cause(error)}")
 
 
 def _carry(kind: Kind, party: Party, source: str, target: str, done: list[str], problems: list[str]) -> None:
-    """Copy a party's statements that are not there yet, each after its signature. None is ever deleted; all are small.
+    """Copy a party's statements that `target` lacks, each after its signature; no statement is ever deleted.
 
     Args:
-        source, target: each has a folder for each campaign.
+        source, target: each has a folder for each campaign, with small files only.
         done: gets a line for each campaign with new statements.
         problems: gets a sentence for each statement that was not copied, and for a place that cannot be listed.
     """
@@ -251,7 +254,7 @@ def _sizes(directory: str) -> dict[str, int]:
 
 
 def _batches(directory: str, pattern: str) -> set[tuple[str, str]]:
-    """Return campaign and name of the batches with a file of this pattern; a batch with a summary is complete."""
+    """Return campaign and name of each batch with a file of this pattern; a batch with a summary is complete."""
     pattern = f"*/*/{pattern}"
     depth = len(pattern.split("/"))
     found = (tuple(path.split("/")[-depth:][:2]) for path, _ in storage.list_tree(directory, pattern))
@@ -259,9 +262,9 @@ def _batches(directory: str, pattern: str) -> set[tuple[str, str]]:
 
 
 def _emptied(source: str, there: set[tuple[str, str]]) -> bool:
-    """Return whether a directory without batches is the right one: deleting a batch leaves its campaign's folder.
+    """Return whether all batches of `source` were deleted: a deleted batch's campaign folder is still there.
 
-    A remote store has no folders, so its prefix may also be wrong.
+    False for a remote store: it has no folders, so its prefix may also be wrong.
     """
     return not storage.is_remote(source) and any((Path(source) / campaign).is_dir() for campaign, _ in there)
 
@@ -284,8 +287,8 @@ class _Made:
 def copy_output(source: str, folder: str, target: str) -> None:
     """Copy a folder and then the summary, which marks the copy as complete.
 
-    If a batch lacks the stream, only its summary is handed on, which says that there is nothing to wait for. The files
-    of an earlier try are deleted first, because they may differ.
+    If a batch lacks the stream, only the batch's summary is handed on, which tells the recipient that no reports will
+    come. The files of an earlier try are deleted first, because they may differ from the output's files.
     """
     made = _read(source)
     wanted = _wanted(made, folder)
@@ -306,9 +309,10 @@ def copy_output(source: str, folder: str, target: str) -> None:
 
 
 def is_as_made(source: str, folder: str, target: str) -> bool:
-    """Return whether a copy is as it was handed on: its summary, its files' names and lengths, and all newer files.
+    """Return whether a copy is unchanged: its summary, its files' names and lengths, and the digests of newer files.
 
-    The summary was written last. A file that is newer than the summary may be changed, so its digest is compared.
+    The copy's summary was written last. So a file that is newer than the summary may have been changed, and only the
+    digests of such files are compared.
     """
     if _bytes(storage.join(source, SUMMARY)) != _bytes(storage.join(target, SUMMARY)):
         return False
@@ -349,7 +353,8 @@ def _read(source: str) -> _Made:
 def _wanted(made: _Made, folder: str) -> dict[str, tuple[int, str | None]]:
     """Return bytes and digest of each file that is to be handed on, by name.
 
-    They are from the summary's list. Without a list, they are from the files themselves, without a digest.
+    Names, bytes and digests are from the summary's list. If there is no list, names and bytes are those of the files,
+    and the digest is None.
     """
     listed = (made.summary.files or {}).get(folder)
     if listed is not None:
@@ -392,7 +397,8 @@ def _records(summary: HopSummary, folder: str, path: str) -> int:
 
 def delete_copy(directory: str) -> None:
     """Delete a copy, even an incomplete one."""
-    # First the summary, so that nobody takes half a batch for a whole one. Reports last: the next call finds them.
+    # The summary is deleted first, so that no recipient reads a partly deleted batch as complete. Reports are deleted
+    # last, so that the next call finds a batch that is partly deleted.
     for name in (SUMMARY, _SUMMARY_SIGNATURE):
         if storage.exists(storage.join(directory, name)):
             storage.remove(storage.join(directory, name))

@@ -1,6 +1,6 @@
-"""The evaluator's answers: a plain ASGI application, as the collector's (docs/adr/0035).
+"""The evaluator's answers: a plain ASGI application, as in the collector (docs/adr/0035).
 
-It reads neither the sender's address nor any header that is not named here or in `service/exchange.py`.
+The application reads neither the sender's address nor any header that is not named here or in `service/exchange.py`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ async def _evaluate(evaluator: Evaluator, scope: Scope, receive: Receive, campai
     verifies = evaluator.is_verifier(header(scope, b"authorization"))
     client: bytes | None
     if verifies and place.epoch is not None:
-        # Discovered values can be verified as long as the key is there, even after the epoch's grace.
+        # The verifier may ask as long as the key exists, even after the epoch's grace, when clients may no longer ask.
         place.asker, client, epoch = "verifier", _VERIFIER, place.epoch
     else:
         epoch = accepted(asked, fingerprint, evaluator.setup.clock.seconds())
@@ -109,7 +109,7 @@ def _require_whole(length: int) -> None:
 
 
 def _count(evaluator: Evaluator, place: _Place, reason: str) -> None:
-    """Count a refusal for the epoch in the request, else for the newest accepted epoch, else in metrics alone."""
+    """Count a refusal for the request's epoch, or else for the newest accepted epoch; without both, do nothing."""
     epoch = place.epoch
     if epoch is None and place.campaign is not None:
         now = evaluator.setup.clock.seconds()

@@ -1,4 +1,7 @@
-"""The campaign files that clients may ask about now. They are in the same directory that the collector reads."""
+"""The campaign files that clients may ask about now.
+
+The campaign files are in the directory that the collector reads too.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ class AskedEpoch(EpochTimes):
     fingerprint: str  # fingerprint of the campaign file, 64 hexadecimal digits
     folder: str  # CAMPAIGN/EPOCH-FINGERPRINT, as in the store
     key: EvaluatorKeyPart | None  # None: the campaign file names no evaluator
-    cap: int  # most reports of a client that count in a window; each needs an evaluation
+    cap: int  # the largest number of reports of a client that count in a window; each report needs an evaluation
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class AskedCampaign(CampaignFolder):
     """The facts about one campaign's directory."""
 
     epochs: Mapping[str, AskedEpoch] = field(default_factory=dict)
-    """By fingerprint, including epochs that have not begun and epochs that are over."""
+    """All epochs by fingerprint, including epochs that have not begun and epochs that are over."""
 
     @property
     def numbers(self) -> Container[str]:
@@ -41,7 +44,7 @@ Campaigns = Mapping[str, AskedCampaign]
 
 
 def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
-    """Return the campaigns that clients may ask about; unchanged and damaged ones are taken from `known`."""
+    """Return the campaigns that clients may ask about; an unchanged or damaged campaign is taken from `known`."""
     return read_folders(directory, known, _read_campaign, AskedCampaign)
 
 
@@ -51,10 +54,10 @@ def asked_epochs(campaigns: Campaigns) -> Iterator[AskedEpoch]:
 
 
 def served_by(campaigns: Campaigns) -> Mapping[str, AskedEpoch]:
-    """Return, by the id of each key, the epoch that it serves: the first to begin of all epochs that name the key.
+    """Return, by key id, the one epoch that each key serves: the earliest of all epochs that name the key.
 
-    An element does not name a campaign. So if a key served two campaigns, the evaluations that a client may ask of one
-    would be good for the other too.
+    An element does not name a campaign. So if a key served two campaigns, a client could use the evaluations that it
+    asks for in one campaign in the other campaign too.
     """
     begun = sorted(asked_epochs(campaigns), key=lambda epoch: (epoch.begins, epoch.fingerprint), reverse=True)
     return {epoch.key.id: epoch for epoch in begun if epoch.key is not None}

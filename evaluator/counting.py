@@ -10,8 +10,8 @@
 
 A record has 12 bytes, little-endian: the keyed hash of the asker (8), how many evaluations (2), and who asked (2): 0 a
 client, 1 the verifier. A record is written before its answer is sent, so a killed process loses no record. Twice a
-second records are synced, and refusals are written: a power cut loses the records and refusals since then. So the
-numbers may be too low, but never too high.
+second records are synced, and refusals are written. A power cut loses later records and refusals, so the numbers in
+manifests may be too low, but never too high.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Counting:
                 self._limits[asker].add(name, evaluations)
 
     def reserve(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, evaluations: int) -> None:
-        """Count evaluations before they are answered, as other requests may be under way; or raise Refused."""
+        """Count evaluations before they are made, so that parallel requests cannot pass the limit; or raise Refused."""
         self._limits[asker].reserve(_of(epoch, client), evaluations, self.window, epoch.cap)
 
     def give_back(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, evaluations: int) -> None:
@@ -110,25 +110,25 @@ class Counting:
         self._limits[asker].give_back(_of(epoch, client), evaluations, self.window)
 
     def answered(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, evaluations: int) -> None:
-        """Write the record of an answer that is about to be sent; OSError: it must not be sent."""
+        """Write the record of an answer that is about to be sent; OSError: the answer must not be sent."""
         folder = self._folder(epoch)
         told = _of(epoch, client)
         name = 0 if told is None else self._limits[asker].name_of(told)
         record = _RECORD.pack(name, evaluations, ASKERS.index(asker))
         if os.write(folder.descriptor, record) != len(record):
-            # Otherwise the next records would be read at wrong offsets.
+            # The incomplete record is cut off, because the next records would otherwise be read at wrong offsets.
             _cut_to_whole(folder.descriptor)
             raise OSError("a record was not written whole")
         folder.unsynced = True
 
     def refused(self, epoch: AskedEpoch, asker: Asker, reason: str, number: int) -> None:
-        """Count refused requests; the next flush writes them. OSError: they are not counted."""
+        """Count refused requests; the next flush writes the counts. OSError: these refusals are not counted."""
         folder = self._folder(epoch)
         folder.refused[asker][reason] += number
         folder.unwritten = True
 
     def flush(self) -> None:
-        """Write and sync everything; OSError: a later call tries again."""
+        """Sync all records, and write all refusals. OSError: a later call tries again."""
         for folder in list(self._folders.values()):
             if folder.unsynced:
                 folder.unsynced = False
@@ -141,7 +141,10 @@ class Counting:
                 _write_refused(folder)
 
     def close(self) -> None:
-        """Flush, and close the files: the window has ended. OSError: they stay open, a later call tries again."""
+        """Flush, and close the files: the window has ended.
+
+        OSError: some files are still open, and a later call tries again.
+        """
         self.flush()
         while self._folders:
             os.close(self._folders.popitem()[1].descriptor)
@@ -159,7 +162,8 @@ class Counting:
                 link_aside(self._root, path / _REFUSED)
                 _LOG.error("counts of refusals damaged", extra={"window": self.window.name, "campaign": epoch.campaign})
             if earlier is None:
-                # Without a fingerprint beside them, records would not count.
+                # The file of refusals also has the fingerprint, without which the records of this folder would not be
+                # counted.
                 _write_refused(found)
             else:
                 found.refused["clients"].update(earlier.clients)
@@ -185,7 +189,7 @@ def manifests_of(root: Path, window: str, evaluator: str, length: timedelta) -> 
     for path in sorted({one.parent for one in (root / window).glob("*/*/*")}):
         refused = _read_refused(path)
         if refused is None:
-            # This file is written before the first record, so somebody removed it.
+            # The file of refusals is written before the first record, so somebody has removed the file.
             _LOG.error("counts lost", extra={"window": window, "campaign": path.parent.name})
             continue
         asked = Counter[Asker]()
@@ -212,12 +216,12 @@ def _cut_to_whole(descriptor: int) -> None:
 
 
 def _of(epoch: AskedEpoch, client: bytes | None) -> bytes | None:
-    """Return the bytes that tell a client apart from others that ask about the same campaign file, or None."""
+    """Return bytes that differ for each pair of client and campaign file; None if clients are not told apart."""
     return None if client is None else bytes.fromhex(epoch.fingerprint) + client
 
 
 def _records(path: Path) -> Iterator[tuple[int, int, Asker]]:
-    """Yield hash, number and asker of each whole record. A lost disk block reads as zeros, and adds no count."""
+    """Yield hash, number and asker of each whole record; skip records of zeros, as in a lost disk block."""
     try:
         stream = path.open("rb")
     except FileNotFoundError:

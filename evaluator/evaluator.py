@@ -34,13 +34,13 @@ from service.threads import to_its_end
 
 _LOG = logging.getLogger("hushcount.evaluator")
 _TICK_SECONDS = 0.5
-"""A destroyed key answers for at most a second more."""
+"""A key answers for at most one second after it was destroyed."""
 _STORE_SECONDS = 5.0
 _READING = ("keys", "campaigns")
-"""The steps that write nothing: their errors are no failed writes."""
+"""These steps write nothing, so their errors are not counted as failed writes."""
 _AT_ONCE = 20
-"""Up to this number of evaluations are made within the event loop, in 2 ms. To hand them to the thread would cost as
-much time as one evaluation."""
+"""Requests with at most this number of evaluations are answered within the event loop, in 2 ms. It would cost as much
+time as one evaluation to hand a request to the thread."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Evaluator:
     """An evaluator in one event loop, between `start` and `stop`."""
 
     def __init__(self, setup: EvaluatorSetup, pool: Executor | None = None) -> None:
-        """Prepare an evaluator; `pool` answers longer requests, by default in one thread of its own."""
+        """Prepare an evaluator; `pool` makes the evaluations of longer requests, by default in one thread."""
         self.setup = setup
         self.metrics = Metrics()
         self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
@@ -84,7 +84,7 @@ class Evaluator:
         self._ended: list[Counting] = []
         """Counts of windows that ended, until their files are closed."""
         self._faults: dict[str, str] = {}
-        """Why steps failed, by step."""
+        """By name of a step, why the step failed at its last try."""
         self._tasks: list[asyncio.Task[None]] = []
         self._store = ManifestStore(
             setup.counts,
@@ -112,7 +112,7 @@ class Evaluator:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._pool.shutdown()
-        # A step that fails must not stop the others.
+        # If a step fails, the other steps must still run.
         for step in (self._count_refusals, self._flush, self.counting.close):
             try:
                 step()
@@ -120,7 +120,7 @@ class Evaluator:
                 _LOG.exception("stopping failed", extra={"step": step.__qualname__})
 
     def is_verifier(self, authorization: bytes | None) -> bool:
-        """Return whether a request shows the token of the analyzer, which verifies discovered values."""
+        """Return whether a request has the token of the verifier: the analyzer, which verifies discovered values."""
         return self.setup.verifier is not None and self.setup.verifier.is_shown(authorization)
 
     async def answer(self, epoch: AskedEpoch, key: str, asker: Asker, client: bytes | None, blinded: bytes) -> bytes:
@@ -148,8 +148,8 @@ class Evaluator:
             else:
                 answer = await asyncio.get_running_loop().run_in_executor(self._pool, self._evaluate, key, blinded)
             if counting is not self.counting:
-                # The window ended meanwhile: the answer counts in the next one. If the next one refuses, it reserved
-                # nothing, and only the old one gives back.
+                # The window ended during the evaluation, so the answer counts in the next window. If the next window
+                # refuses, nothing was reserved in it, and only the reservation in the old window is taken back.
                 later = self.counting
                 later.reserve(epoch, asker, client, evaluations)
                 counting = later
@@ -167,7 +167,7 @@ class Evaluator:
         return answer
 
     def _evaluate(self, id: str, blinded: bytes) -> bytes:
-        # The key is looked up only now: it may have been destroyed while the evaluations waited.
+        # The key is looked up again, because it may have been destroyed while the request waited.
         key = self._require_key(id)
         with self.metrics.seconds.time():
             try:
@@ -183,7 +183,8 @@ class Evaluator:
             return key
         if id in self.keys.retired:
             raise Refused(KEY_DESTROYED, "Nobody evaluates for this campaign file any more: use the next one.")
-        # A missing file may come back. Told "destroyed", an analyzer would give up values that were released.
+        # The file of a key that is not listed as destroyed may be restored. If the answer said "destroyed", an analyzer
+        # would give up released values.
         raise try_again(KEY_UNREADABLE)
 
     def faults(self) -> list[str]:
@@ -200,7 +201,8 @@ class Evaluator:
             yield f"no campaign asks an evaluator: no campaign in {self.setup.campaigns} has discovery.hash oblivious"
         served = self._served
         for epoch in asked:
-            # The key of an epoch that is over may be destroyed before its grace period ends.
+            # An epoch's key may be destroyed between the epoch's end and the end of its grace, so only epochs that are
+            # not over need it.
             if epoch.ends > now and epoch.key is not None and self.keys.find(epoch.key.id) is None:
                 yield f"{self.setup.keys} holds no key {epoch.key.id}, of campaign {epoch.campaign} epoch {epoch.epoch}"
             if epoch.key is not None and (first := served.get(epoch.key.id, epoch)).fingerprint != epoch.fingerprint:
@@ -218,7 +220,7 @@ class Evaluator:
             yield "a part of the evaluator has failed: restart the evaluator"
 
     async def _watch_keys(self) -> None:
-        """Twice a second, look which keys are there, even if other steps fail or take long."""
+        """Twice a second, look which keys exist, even if other steps fail or take long."""
         while True:
             await asyncio.sleep(_TICK_SECONDS)
             with self._noting("keys"):
@@ -239,7 +241,7 @@ class Evaluator:
                     await to_its_end(loop.run_in_executor(None, step))
 
     async def _carry(self) -> None:
-        """Carry the counts of windows that ended to the store, and repeat until it takes them."""
+        """Carry the counts of windows that ended to the store, and repeat this until the store accepts the counts."""
         loop = asyncio.get_running_loop()
         while True:
             if not self._ended:

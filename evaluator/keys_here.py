@@ -1,4 +1,4 @@
-"""The private keys of a key directory: open while their files are there, and forgotten when the files are gone."""
+"""The private keys of a key directory: a key is open while its file exists, and forgotten when the file is removed."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ class KeysHere:
         self._directory = directory
         self._open: dict[str, tuple[Stamp, EvaluatorKey]] = {}
         self.faults: dict[str, str] = {}
-        """By key id, why a file that is there cannot be used."""
+        """By key id, why the key's existing file cannot be used."""
         self.retired: frozenset[str] = frozenset()
-        """The ids of destroyed keys: these never answer again."""
+        """The ids of destroyed keys; no request is answered with a destroyed key."""
 
     def look(self, wanted: Iterable[str]) -> None:
-        """Open the keys with these ids if their files are there, and forget all other keys.
+        """Open each key with one of these ids if its file exists, and forget all other keys.
 
         Raises:
-            UsageError: the directory's listing is damaged. All keys are closed, as it is unknown which are destroyed.
+            UsageError: the directory's listing is damaged. All keys are closed, because it is unknown which keys are
+                destroyed.
         """
         opened: dict[str, tuple[Stamp, EvaluatorKey]] = {}
         faults: dict[str, str] = {}
@@ -39,7 +40,7 @@ class KeysHere:
         except (HushcountError, OSError):
             self._open = {}
             raise
-        # A destroyed key stays destroyed, even if a backup brings its file back.
+        # A key that is listed as destroyed is not opened, even if a backup has restored its file.
         for id in (id for id in wanted if id not in self.retired):
             reference = KeyReference(str(self._directory), _ROLE, id)
             try:
@@ -65,7 +66,7 @@ class KeysHere:
         return frozenset(key.id for key in read_listing(self._directory).keys if key.retired_at is not None)
 
     def find(self, id: str) -> EvaluatorKey | None:
-        """Return the key with this id, or None: it was destroyed, never made here, or cannot be read."""
+        """Return the key with this id; None if the key was destroyed, was never made here, or cannot be read."""
         found = self._open.get(id)
         return None if found is None else found[1]
 

@@ -1,4 +1,4 @@
-"""Carries the counts of windows that ended to the store; every step can run again with the same result."""
+"""Carries the counts of windows that ended to the store; a step that runs again has the same result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ManifestStore:
     root: Path
     folder: str
     evaluator: str  # name of the evaluator
-    length: timedelta  # length of windows without a note of it
+    length: timedelta  # the length of a window that has no note of its length
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
     metrics: Metrics
@@ -36,7 +36,7 @@ class ManifestStore:
     failure: str | None = None
     """Why the store, or the removal of a window, failed at the last try; None: neither failed."""
     unread: dict[str, str] = field(default_factory=dict)
-    """By window, why its files cannot be read."""
+    """By window, why the window's files cannot be read."""
     _probed: float = -math.inf
 
     def carry(self, present: str) -> None:
@@ -66,7 +66,8 @@ class ManifestStore:
         try:
             manifests = manifests_of(self.root, window, self.evaluator, self.length)
         except Exception as error:
-            # An operator may repair the files, so this is tried again; other windows do not wait for it.
+            # The next call tries this window again, because an operator may repair its files; other windows do not wait
+            # for this window.
             failure = str(error) if isinstance(error, HushcountError) else error_name(error)
             if self.unread.get(window) != failure:
                 _LOG.error("window cannot be stored", extra={"window": window, "failure": failure})

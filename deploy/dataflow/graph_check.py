@@ -1,4 +1,4 @@
-"""Searches a job's graph before it is sent: it must hold no key, and nothing that a worker cannot load."""
+"""Searches a job's graph before it is sent: the graph must hold no key, and nothing that a worker cannot load."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ from hushcount.errors import HushcountError
 from hushcount.formats.reading import parse_object
 
 if TYPE_CHECKING:
-    # The shuffler searches its graph too, and its image does not have the package `keys`.
+    # Imported for types only: the shuffler searches its own graph too, but the shuffler's image lacks the package
+    # `keys`.
     from keys.private import Guarded
 
 PROJECT = ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
-# First bytes of bz2 and zlib data in base64: Beam compresses with these two.
+# The first bytes of bz2 and zlib data in base64, because Beam compresses with bz2 or zlib.
 _PACKED = re.compile(rb"(?:QlpoO[A-Za-z0-9+/]|eN[opqr])[A-Za-z0-9+/]{16,}")
 _DEPTH = 4
 _HOLDS = "holds a private key"
@@ -69,7 +70,7 @@ def check(
     """
     whole = graph.SerializeToString()
     parts = graph.components
-    # Coders have no name; their key in the graph says what they encode.
+    # Coders have no name, so a coder is named by its key in the graph, which says what the coder encodes.
     owners = {one.unique_name or key: one.SerializeToString() for key, one in parts.transforms.items()}
     owners.update({key: one.SerializeToString() for key, one in parts.coders.items()})
     owners.update({key: one.SerializeToString() for key, one in parts.windowing_strategies.items()})
@@ -117,7 +118,7 @@ def _unread(transforms: Any, name: str) -> bool:
 
 
 def _unpacked(content: bytes, depth: int) -> Iterator[bytes]:
-    """Yield all compressed data in content, in base64 as Beam stores functions, and compressed data within that."""
+    """Decompress what content holds compressed and in base64, as Beam stores functions, to a nesting of `depth`."""
     for found in _PACKED.findall(content) if depth else ():
         try:
             raw = base64.b64decode(found[: len(found) // 4 * 4])

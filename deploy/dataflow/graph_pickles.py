@@ -1,7 +1,7 @@
 """Loads every pickle of a job graph as a worker would, in a process that has only the packages of a worker.
 
 Run it by file name with `python -I -S`. It reads a JSON object from standard input, and writes one to standard output.
-It imports no module of the project; only the pickles do.
+This script itself imports no module of the project; only loading the pickles imports such modules.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class _Reader(pickle.Unpickler):
 
 
 def _look(content: bytes) -> dict[str, Any]:
-    """Return the names in a pickle and the code that it holds by value; or why it cannot be loaded."""
+    """Return the names in a pickle and the code that it holds by value; or why the pickle cannot be loaded."""
     reader = _Reader(io.BytesIO(content))
     try:
         reader.load()
     except Exception as error:
-        # The exception's own text could quote the pickle.
+        # The exception's own text is left out, because it could quote the pickle.
         module, name = reader.names[-1] if reader.names else ("its", "beginning")
         reason = f"no module {error.name}" if isinstance(error, ImportError) else type(error).__name__
         return {"fails": f"{reason}, at {module}.{name}", "names": reader.names}

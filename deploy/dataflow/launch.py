@@ -7,7 +7,7 @@ All other options are Beam's. A graph is not sent if it holds a private key, or 
 
 A template's launcher ends before its job begins, but some work comes after the job: comparing counts, estimating,
 signing outputs (--sign_with), and marking the result as complete. `hushcount run` and the single commands wait for
-their job, and need no second call.
+their job, so they need no second call.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def main(arguments: list[str]) -> None:
         if not getattr(asked, option):
             raise UsageError(f"option --{option} is missing: {why}")
     options = [option for option in options if option.partition("=")[0] != "--runner"]
-    # Further options of a launcher are Beam's; among them are the place of the store and the account for it.
+    # Further options of a launcher are options for Beam, such as the location of the store and the account for the
+    # store.
     Engine(options=tuple(options))
     if finishing:
         finish(asked, tuple(options))
@@ -92,7 +93,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _needed(job: str, finishing: bool) -> dict[str, str]:
-    """Return the required options of a job, each with the reason. For unsigned batches, use `hushcount`."""
+    """Return a job's required options, each with the reason. Batches that are not signed need `hushcount` instead."""
     needed = {}
     if job in _WRITERS:
         needed |= {
@@ -105,7 +106,7 @@ def _needed(job: str, finishing: bool) -> dict[str, str]:
 
 
 def parsed(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Return a template's parameters, and all other arguments, which are Beam's options."""
+    """Return a template's parameters; and all other arguments, which are options for Beam."""
     parser = argparse.ArgumentParser(prog="launch.py", allow_abbrev=False)
     parser.add_argument("--job", required=True, choices=JOBS)
     for name in ("campaign", "input", "out"):
@@ -166,9 +167,10 @@ def finish(asked: argparse.Namespace, options: tuple[str, ...]) -> None:
             f"output directory {out} holds no counts: the job that writes it has not ended, so try again later"
         )
     with tempfile.TemporaryDirectory(prefix="hushcount-finish-") as scratch:
-        # The directory has the same name: the next party takes the batch's name from it.
+        # The local directory has the same name as the output directory, because the next party reads the batch's name
+        # from it.
         result = Path(scratch) / "out" / out.rpartition("/")[2]
-        # A job that was launched twice has written two folders; each is complete.
+        # A job that was launched twice has written two folders. Each folder is complete, so the first is used.
         folder = counted[0].split("/")[-2]
         engine = Finisher(options=options, written=storage.join(out, folder), beside=str(result.parent))
         run(planned(asked, str(result), scratch, Writer(folder=folder)), engine)

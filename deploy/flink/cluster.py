@@ -39,12 +39,13 @@ _OPENED = (
 )
 _NO_NATIVE = "-Dorg.apache.beam.vendor.grpc.v1p60p1.io.netty.transport.noNative=true"
 """Every job loads its own copy of Beam's network library, but all copies share one native part. When Java unloads one
-copy, the native part goes too. Then the servers that a later job's workers call die, and that job waits for ever. With
-plain Java, the copies share nothing."""
+copy, the native part is unloaded too. Then the servers that a later job's workers call stop, so the later job waits for
+ever. Without the native part, the copies share nothing."""
 _JAVA_OPTIONS = (*(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED), _NO_NATIVE)
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
-# Jars of the job server that stay off the class path: Flink's distribution has its own flink-* jars and logger.
+# These jars of the job server are not on the class path, because Flink's distribution has its own flink-* jars and
+# logger.
 _NOT_BEAM = ("flink-", "slf4j-simple")
 _START_SECONDS = 90
 _STOP_SECONDS = 10
@@ -80,7 +81,8 @@ def flink(
     """Start a JobManager and TaskManagers, yield when all TaskManagers have registered, and stop them.
 
     Args:
-        engines: directory that fetch.py filled. Beam's jars are on the class path, so job-server-light.jar sends none.
+        engines: directory that fetch.py filled. Beam's jars are on the class path, so a job from job-server-light.jar
+            needs no jars.
         directory: existing directory for settings and logs.
         task_managers: number of TaskManager processes.
         slots: number of parallel tasks of each TaskManager.
@@ -107,12 +109,13 @@ def flink(
         "taskmanager.memory.managed.size": "256m",
         "taskmanager.memory.network.min": "256m",
         "taskmanager.memory.network.max": "256m",
-        # For each exchange between steps. The default is 512, and our jobs have dozens of exchanges.
+        # The number of buffers for each exchange between steps. The default, 512, is too much for jobs with dozens of
+        # exchanges.
         "taskmanager.network.sort-shuffle.min-buffers": 32,
         "taskmanager.memory.jvm-metaspace.size": "256m",
         "taskmanager.memory.jvm-overhead.min": "192m",
         "taskmanager.memory.jvm-overhead.max": "192m",
-        # A killed TaskManager is noticed after seconds, not after a minute.
+        # With these values a killed TaskManager is noticed after seconds; with the defaults, after a minute.
         "heartbeat.interval": 1000,
         "heartbeat.timeout": 6000,
         "restart-strategy.type": "fixed-delay" if restarts else "none",
@@ -153,7 +156,7 @@ def job_server(jar: Path, directory: Path, master: str = "[local]") -> Iterator[
     Args:
         jar: job-server.jar, which sends Beam's jars with each job, or job-server-light.jar, which does not.
         directory: existing directory for the log and staged files.
-        master: host:port of Flink's REST interface; "[local]": Flink runs in the job server's own process.
+        master: host:port of Flink's REST interface; or "[local]", then Flink runs in the job server's own process.
     """
     port = free_port()
     ports = ["--job-port", str(port), "--artifact-port", "0", "--expansion-port", "0"]
@@ -196,10 +199,10 @@ def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def ended_with_us(leader: subprocess.Popen[Any]) -> Iterator[None]:
-    """Kill the remaining processes of a process's own group after the block, or as soon as this process is gone.
+    """Kill the remaining processes of the leader's group after the block, or as soon as this Python process has ended.
 
-    A signal may end a Python process without its `finally` blocks, and SIGKILL always does: a separate process waits
-    for that.
+    A signal may end a Python process before its `finally` blocks run, and SIGKILL always does. So a separate process
+    waits for the end of this process, and then kills the group.
     """
     reaper = subprocess.Popen(  # noqa: S603  # our own program
         [sys.executable, REAPER, str(leader.pid)], stdin=subprocess.PIPE, start_new_session=True
@@ -210,15 +213,15 @@ def ended_with_us(leader: subprocess.Popen[Any]) -> Iterator[None]:
         with suppress(ProcessLookupError):
             os.killpg(leader.pid, signal.SIGKILL)
         leader.wait()
-        # From now on another process may get its number.
+        # The reaper must not kill the group later: from now on another process may get the leader's number.
         reaper.communicate(b"ended\n")
 
 
 def find_java() -> str:
-    """Return the java of JAVA_HOME, or of PATH.
+    """Return the path of java in JAVA_HOME, or in PATH if JAVA_HOME is not set.
 
     Raises:
-        RuntimeError: java is not installed there.
+        RuntimeError: there is no java in the searched directories.
     """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=None if home is None else os.path.join(home, "bin"))
@@ -249,7 +252,7 @@ def listens(port: int) -> bool:
 def wait_for(
     happened: Callable[[], bool], what: str, directory: Path, processes: list[subprocess.Popen[bytes]]
 ) -> None:
-    """Wait until `happened` returns true; an OSError in it means not yet."""
+    """Wait until `happened` returns true; if `happened` raises OSError, this counts as false."""
     end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end:
         if any(one.poll() is not None for one in processes):

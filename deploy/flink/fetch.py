@@ -2,7 +2,8 @@
 
     python deploy/flink/fetch.py --into build/engines
 
-It needs mvn and go. The settings of mvn, go and pip say where each fetches from. Existing files are not fetched again.
+It needs mvn and go. The settings of mvn, go and pip name the servers from which each program fetches. Existing files
+are not fetched again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FLINK_VERSION = "1.19.3"
 PRISM = "github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0"
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 MAIN_CLASS = "org.apache.beam.runners.flink.FlinkJobServerDriver"
-# Flink's serialisers read private fields of these packages, which Java 17 forbids by default.
+# Flink's serialisers read private fields of classes in these packages, and Java 17 forbids this by default.
 OPENED = ("lang", "lang.reflect", "net", "io", "nio", "text", "time", "util", "util.concurrent")
 # With each job, the job server sends all jars of its class path (150 MB) to the cluster, except jars in this directory.
 KEPT = Path("job-server-kept/gradle/wrapper")
@@ -65,7 +66,7 @@ def make_light_job_server(into: Path) -> None:
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir(parents=True)
     for jar in (into / "job-server-lib").iterdir():
-        # Not a symbolic link, because Beam would follow it.
+        # A hard link and not a symbolic link, because Beam would follow a symbolic link.
         os.link(jar, kept / jar.name)
     write_starter(into / "job-server-light.jar", kept)
 
@@ -80,7 +81,7 @@ def write_starter(target: Path, libraries: Path) -> None:
 
 
 def folded(line: str) -> str:
-    """Fold a manifest's line, because a line may have at most 72 bytes."""
+    """Split a manifest's line into several, because a line may have at most 72 bytes."""
     return "\n ".join(line[start : start + _LINE_BYTES] for start in range(0, len(line), _LINE_BYTES))
 
 

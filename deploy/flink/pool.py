@@ -3,8 +3,8 @@
     python deploy/flink/pool.py PORT
 
 Beam's own pool stops a worker by its number, and every TaskManager numbers its workers from one. With two TaskManagers,
-the first to finish stops the other's worker too, and the job waits for this worker until it fails. Here a worker ends
-when its TaskManager closes the connection.
+the TaskManager that finishes first also stops the other TaskManager's worker, so the job waits for the stopped worker
+until the job fails. In this pool a worker ends when its TaskManager closes the connection.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WORKER = Path(__file__).parent.absolute() / "worker.py"
 
 
 class Pool(BeamFnExternalWorkerPoolServicer):
-    """Beam's pool without stopping of workers: they end by themselves."""
+    """Beam's pool, but requests to stop a worker do nothing, because workers end by themselves."""
 
     def StopWorker(self, *_: Any) -> beam_fn_api_pb2.StopWorkerResponse:  # noqa: N802  # gRPC's name
         return beam_fn_api_pb2.StopWorkerResponse()

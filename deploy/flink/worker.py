@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starts one Beam worker in this Python when an engine asks for it, like the entry point of a container image.
 
-It is the command for `--environment_type=PROCESS`, and the `--container_executable` of a worker pool.
+This script is the command for `--environment_type=PROCESS`, and the `--container_executable` of a worker pool.
 """
 
 from __future__ import annotations
