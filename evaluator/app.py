@@ -109,7 +109,7 @@ def _require_whole(length: int) -> None:
 
 
 def _count(evaluator: Evaluator, place: _Place, reason: str) -> None:
-    """Count a refusal for the request's epoch, or else for the newest accepted epoch; without both, do nothing."""
+    """Count a refusal for the request's epoch, or else for the newest accepted epoch; without both, only in metrics."""
     epoch = place.epoch
     if epoch is None and place.campaign is not None:
         now = evaluator.setup.clock.seconds()

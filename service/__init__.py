@@ -15,5 +15,5 @@
     window_notes       small files about each window: key, id, length, the newest that ended
     refusals, settings, metrics, logs
 
-This folder is not a trust domain: its code opens no report, holds no party's key, and imports no party.
+This folder is not a trust domain: its code opens no report, holds no party's key, and imports no party's code.
 """

@@ -32,7 +32,8 @@ from service.settings import ServicePart
 
 PATHS = ("/healthz", "/readyz", "/metrics")
 Place = TypeVar("Place")
-"""Campaign, epoch and more for which a refusal is counted, as far as known: a service's type, filled by its handler."""
+"""A service's type for the campaign, epoch and more for which a refusal is counted. The service's handler fills in what
+is known."""
 
 
 class Setup(Protocol):
@@ -67,7 +68,8 @@ def application_of(
     """Return the ASGI application of a service that was started.
 
     Args:
-        handle: answers a request below /v1/campaigns/, or raises Refused; its headers are those for other origins.
+        handle: answers a request below /v1/campaigns/, or raises Refused; its argument of type Headers has the CORS
+            headers for the answer.
         count: counts a refusal for a place, by its reason's name.
     """
     origins = frozenset(service.setup.settings.origins)
@@ -98,8 +100,8 @@ def application_of(
 async def _tell(service: Told, scope: Scope, send: Send) -> None:
     """Answer a request outside /v1.
 
-    Reading the metrics needs a token; if none is configured, nobody may read them. An address or a Host header proves
-    nothing: any page in a browser on this machine can send the same ones.
+    Reading the metrics needs a token; if no token is configured, nobody may read the metrics. A local address or Host
+    header is not enough, because any page in a browser on this machine can send requests with them.
     """
     path, reader = scope["path"], service.setup.metrics_reader
     if path not in PATHS or (path == "/metrics" and reader is None):

@@ -1,4 +1,4 @@
-"""Decides who may send, and tells clients apart for the contribution cap: a small class for each way."""
+"""Decides who may send, and tells clients apart for the contribution cap; each way of doing so is a small class."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _LINE = re.compile(r"([a-z0-9][a-z0-9._-]{0,63})\s+(blake2b|sha256):([0-9a-f]{64
 
 @dataclass(frozen=True)
 class Anyone:
-    """Anyone who reaches the service may send. The cap has no effect: each report counts as from a new client."""
+    """Anyone who reaches the service may send.
+
+    The contribution cap has no effect, because each report counts as a report of a new client.
+    """
 
     way: Authentication = "none"
     header: bytes | None = None
@@ -32,7 +35,9 @@ class Anyone:
 
 @dataclass(frozen=True)
 class BearerToken:
-    """Apps with a token may send, and share it among their clients. The cap has no effect: clients look the same.
+    """Apps with a token may send; all clients of an app share its token.
+
+    The contribution cap has no effect, because clients cannot be told apart.
 
     Attributes:
         digests: for each token, name of the hash (blake2b or sha256), and its 256-bit digest.
@@ -51,14 +56,14 @@ class BearerToken:
         """Return whether the header has one of the tokens."""
         scheme, _, token = (value or b"").partition(b" ")
         shown = {"blake2b": hashlib.blake2b(token, digest_size=32).digest(), "sha256": hashlib.sha256(token).digest()}
-        # Every digest is compared, in constant time, so the time does not show how close a guess is.
+        # The token is compared with every digest, in constant time, so the time does not show how close a guess is.
         matches = [hmac.compare_digest(shown[name], digest) for name, digest in self.digests]
         return scheme.lower() == b"bearer" and _TOKEN.fullmatch(token) is not None and any(matches)
 
 
 @dataclass(frozen=True)
 class ClientToken:
-    """Each client shows its own secret; the cap counts by a keyed hash of it."""
+    """Each client sends its own secret token; the contribution cap counts reports by a keyed hash of this token."""
 
     way: Authentication = "client-token"
     header: bytes | None = b"client-token"
@@ -75,12 +80,12 @@ class ClientToken:
 
 Authenticator = Anyone | BearerToken | ClientToken
 """A way to authorise a request. `way` is its name in settings and manifests; `header` is the header that it reads, in
-lower case. `client` takes the value of this header. It returns the client's own token, or None if clients have none, or
-raises Refused."""
+lower case. `client` takes the value of this header. It returns the client's own token, or None if clients have no
+tokens of their own; or it raises Refused."""
 
 
 def authenticator(settings: ServicePart, directory: Path) -> Authenticator:
-    """Return the way that the settings name; paths are relative to the directory.
+    """Return the way of authentication that the settings name; paths in the settings are relative to the directory.
 
     Raises:
         UsageError: the file of tokens is missing, invalid or open to others.
@@ -93,7 +98,7 @@ def authenticator(settings: ServicePart, directory: Path) -> Authenticator:
 
 
 def bearer(tokens: str | None, directory: Path) -> BearerToken | None:
-    """Return a check for the tokens in a file relative to the directory, None without a file; raises as above."""
+    """Return a check for the tokens in a file of the directory, or None without a file; raises as `authenticator`."""
     return None if tokens is None else BearerToken(read_digests(directory / tokens))
 
 

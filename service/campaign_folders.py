@@ -1,4 +1,4 @@
-"""The directory of campaigns: one folder each, read again when `hushcount run` replaces a file there."""
+"""The directory of campaigns: one folder for each campaign, read again when `hushcount run` replaces a file there."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def stamp_of(path: Path) -> Stamp:
 def read_folders(
     directory: Path, known: Mapping[str, Known], read: Callable[[Path], Known], unread: Callable[[str], Known]
 ) -> dict[str, Known]:
-    """Return the facts about each campaign now, by id; for an unchanged one, the earlier facts.
+    """Return the facts about each campaign now, by id; the facts about an unchanged campaign are taken from `known`.
 
     Args:
         read: reads a campaign's directory; it may raise HushcountError or OSError.
-        unread: makes, from its id, the facts about a campaign if its files were never readable.
+        unread: makes, from a campaign's id, the facts about a campaign whose files were never readable.
 
     Raises:
         UsageError: the directory cannot be read.

@@ -1,4 +1,4 @@
-"""Limits how much one client may do in the present window; clients count by a keyed hash of their token."""
+"""Limits how much one client may do in the present window; a client is known by a keyed hash of its token."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _MOST_CLIENTS = 1 << 20
 
 @dataclass(frozen=True)
 class Counted:
-    """The counted things: their name in messages, and the reasons for refusing too many of them."""
+    """A kind of counted things: its name in messages, and the reasons for refusing too many of these things."""
 
     things: str
-    verb: str  # what a client does with them
+    verb: str  # what a client does with the things
     too_many: Reason
     too_many_at_once: Reason
 
 
 class ClientLimit:
-    """Counts by a keyed hash of clients' tokens; the counts are forgotten with the window.
+    """Counts of things by a keyed hash of clients' tokens; the counts are forgotten at the end of the window.
 
-    A client takes about 130 bytes, and at most a million are remembered: an attacker may invent tokens, and each token
-    counts as a client. Beyond that number, the client that has sent nothing for the longest is forgotten, and its limit
-    begins anew. So do all limits after a restart, unless the service adds the counts that it kept. No client is refused
-    because of others.
+    A client takes about 130 bytes of memory. At most a million clients are remembered, because an attacker may invent
+    tokens, and each token counts as a client. Beyond a million, the client that has sent nothing for the longest time
+    is forgotten, and its count begins at 0 again. After a restart all counts begin at 0, unless the service adds the
+    counts that it kept. No client is refused because of other clients.
 
     Args:
         most: the limit of one client in one window; None: no limit, and nothing is counted.
-        counted: the things that are counted.
-        clock: for the remaining time of the window in a refusal.
+        counted: the kind of things that are counted.
+        clock: used for the remaining time of the window, which a refusal states.
         most_clients: number of clients that are remembered, at least 1.
     """
 
@@ -54,7 +54,7 @@ class ClientLimit:
         """Counts by hash; the client that sent last comes last."""
 
     def begin(self, window: Window, key: bytes) -> None:
-        """Start the counts of a window, by hashes under a key."""
+        """Start the counts of a window, by hashes of client tokens under this key."""
         self._window, self._key = window, key
         self._sent.clear()
 
@@ -65,9 +65,9 @@ class ClientLimit:
             self._remember(name)
 
     def reserve(self, client: bytes | None, number: int, window: Window | None, least: int = 0) -> None:
-        """Count for a client before the work is done, as it may send other requests meanwhile; or raise Refused.
+        """Count work before it is done, because the client may send other requests meanwhile; or raise Refused.
 
-        `least` is the number that every client needs: if the limit is lower, `least` is the limit.
+        `least` is the number of things that every client needs: if the limit is lower, `least` is the limit.
         """
         if self._most is None or client is None or window is None:
             return
@@ -101,7 +101,7 @@ class ClientLimit:
             return
         name = self.name_of(client)
         if name in self._sent:
-            # A client that was forgotten meanwhile may have a lower count than it gives back.
+            # If the client was forgotten meanwhile, its new count may be lower than `number`.
             self._sent[name] = max(0, self._sent[name] - number)
 
     @property

@@ -1,7 +1,7 @@
 """Limits that the HTTP server lacks: on the number of connections, and on the time and the length of a request.
 
-A client may send a byte now and then, an endless head, or the rest of a refused body: then it only holds a connection
-for a limited time. All connections are checked together twice a second, which costs no time in requests.
+A client that sends a byte now and then, an endless head, or the rest of a refused body can keep its connection only for
+a limited time. All connections are checked together twice a second, so that the checks do not slow down requests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from service.settings import ServicePart
 
 _LOG = logging.getLogger("hushcount.service")
 _MOST_HEAD_BYTES = 1 << 14
-"""Also limits a body's bytes that are no content: sizes and extensions of chunks, headers after the last chunk."""
+"""This also limits the bytes of a body that are no content: sizes and extensions of chunks, headers after the last
+chunk."""
 _MOST_HEADERS = 100
 _CHUNK_SIGNS = 16
 """How many bytes each chunk may use for its size."""
@@ -69,12 +70,13 @@ class LimitedProtocol(HttpToolsProtocol):
         self._metrics = config.metrics
         # Start of the incomplete request, or of the wait for a request; None: the request is complete.
         self._since: float | None = None
-        # Bytes received since then, and whether they include the whole head; reset when the request is complete.
+        # Bytes received since `_since`, and whether they include the whole head; reset when the request is complete.
         self._arrived = 0
         self._head_done = False
         # How many more bytes, besides the content of a body, the parser may get.
         self._room = _MOST_HEAD_BYTES
-        # Bytes of answers that the peer had not taken at the last check (-1: no check), and the time since then.
+        # Bytes of answers that the peer had not read at the last check (-1: no check), and the time when this number
+        # last changed.
         self._unread = -1
         self._unread_since = 0.0
 
@@ -100,7 +102,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._room -= len(piece)
             self._parse(piece)
         if self._answered and self._arrived > self._settings.longest_body and not self.transport.is_closing():
-            # The client sends a body that was refused.
+            # The client still sends the body of a refused request.
             self.transport.close()
 
     def _parse(self, data: bytes) -> None:
@@ -118,7 +120,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _parse_without_offer(self) -> None:
         """Parse a head again without its Upgrade header: the parser ends a message at an offer of another protocol.
 
-        The bytes after the head are then the body (RFC 9110, 7.8), as any server in between reads them.
+        The bytes after the head are then read as the body (RFC 9110, 7.8), as any proxy before this server reads them.
         """
         if self.transport.is_closing():
             return
@@ -139,7 +141,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._since = self.loop.time()
-        # At least the first byte of a head has arrived, so its sender gets an answer.
+        # At least the first byte of a head has arrived, so a sender that is too slow gets an answer.
         self._arrived = 1
         self._head_done = False
 
@@ -155,13 +157,14 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self.transport.is_closing() or self.parser.should_upgrade():
             return
-        # This raises if the target is not a URL, before there is an answer to check.
+        # This call raises if the target is not a URL. `_head_done` is set after it, because `_answered` would
+        # otherwise look at an earlier request.
         super().on_headers_complete()
         self._head_done = True
         self._room = _MOST_HEAD_BYTES
 
     def on_chunk_header(self) -> None:
-        """Give room for a chunk's size; the parser calls this at the end of the size line."""
+        """Allow the bytes that the next chunk's size may take; the parser calls this at the end of a size line."""
         self._give_room(_CHUNK_SIGNS)
 
     def on_body(self, body: bytes) -> None:
@@ -174,7 +177,8 @@ class LimitedProtocol(HttpToolsProtocol):
             # The head was refused, or is parsed again without its Upgrade header: ignore the rest of the message.
             return
         super().on_message_complete()
-        # A refused request is answered before its body arrives: its keep-alive time has begun and ended.
+        # A refused request is answered before its body arrives: its keep-alive time has begun and ended already, so
+        # the wait for the next request begins now.
         answered = self.cycle is not None and self.cycle.response_complete
         self._since = self.loop.time() if answered else None
         self._arrived = 0
@@ -182,7 +186,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._room = _MOST_HEAD_BYTES
 
     def _refuse(self, refused: Refused) -> None:
-        """End a connection that cannot be read further; bytes after a refusal get no second answer."""
+        """Refuse and close, because the rest cannot be parsed; if the request was answered already, close only."""
         if self._answered:
             self.transport.close()
         else:
@@ -210,11 +214,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._end(Refused(TOO_SLOW, f"Send a request within {self._settings.body_seconds:g} seconds."))
 
     def _stalled(self, now: float) -> bool:
-        """Return whether the peer reads no byte of an answer; a slow reader reads some."""
+        """Return whether the peer has read no byte of the answers for too long; a slow reader reads some bytes."""
         if not (self.flow.write_paused or self.transport.is_closing()):
             self._unread = -1
             return False
-        # Meanwhile the application adds no bytes.
+        # While writing is paused, the application adds no bytes, so the size changes only if the peer reads.
         unread = self.transport.get_write_buffer_size()
         if unread != self._unread:
             self._unread, self._unread_since = unread, now
@@ -222,11 +226,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def _answered(self) -> bool:
-        """Whether the incoming request is answered already."""
+        """Whether the incoming request was answered already."""
         return self._head_done and self.cycle is not None and bool(self.cycle.response_complete)
 
     def _end(self, refused: Refused) -> None:
-        """Count a refusal, answer in place of the application if no answer has begun, and close."""
+        """Count a refusal, send it as the answer if the application has begun no answer, and close."""
         self._metrics.refused.labels(refused.reason.name).inc()
         cycle = self.cycle
         pending = cycle is not None and not cycle.response_complete
@@ -269,6 +273,7 @@ def enforce_on_all(state: ServerState, now: float) -> None:
             try:
                 connection.enforce(now)
             except Exception:
-                # Otherwise this connection would have no limit, and the others would not be checked.
+                # An error in one check must not end the loop: this connection would have no limit, and other
+                # connections no check.
                 _LOG.exception("connection cannot be limited")
                 connection.transport.abort()

@@ -1,7 +1,7 @@
 """Decides which web pages may use a service, by CORS of the Fetch standard.
 
-A browser sends a report from any page even without CORS, so CORS protects nobody's privacy here. It allows the page's
-client to send its token and read the answer. Cookies are never used.
+A browser sends a report from any page even without CORS, so CORS protects nobody's privacy here. CORS allows a client
+in a page to send its token and to read the answer. Cookies are never used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _VARIES: Headers = ((b"vary", b"origin"),)
 def shared_with(origins: Collection[str], origin: bytes | None) -> Headers:
     """Return the headers that let pages read an answer; `origin` is the request's Origin header, None without one.
 
-    Answers vary by origin: a cache may give a page the answer to another page, or to a program without an origin.
+    The headers say that answers vary by origin: a cache could otherwise give a page the answer that was sent to another
+    page, or to a program without an origin.
     """
     if ANY_ORIGIN in origins:
         return ((b"access-control-allow-origin", b"*"), _EXPOSED)

@@ -1,4 +1,4 @@
-"""The campaign files that a request may name: the epochs of one campaign, and when each is accepted."""
+"""The campaign files that a request may name: the epochs of a campaign, and when their reports are accepted."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class EpochTimes:
 
     epoch: int
     begins: float  # seconds since 1970; the next two may be infinity
-    ends: float  # when clients stop making reports for it
-    grace_ends: float  # when its reports are no longer accepted
+    ends: float  # when clients stop making reports for the epoch
+    grace_ends: float  # when the epoch's reports are no longer accepted
 
     def accepts(self, now: float) -> bool:
         return self.begins <= now < self.grace_ends
@@ -43,7 +43,7 @@ class ServedCampaign(Protocol[Epoch_co]):
 
     @property
     def epochs(self) -> Mapping[str, Epoch_co]:
-        """By fingerprint, including epochs that have not begun; empty if the files were never readable."""
+        """The epochs by fingerprint, including epochs that have not begun; empty if the files were never readable."""
 
     @property
     def numbers(self) -> Container[str]:

@@ -1,4 +1,4 @@
-"""Reads requests and writes answers of an ASGI application, without a framework, to save its CPU.
+"""Reads requests and writes answers of an ASGI application, without a framework, to save the CPU that a framework uses.
 
 An application reads neither the sender's address nor any header that is not named here (docs/adr/0027).
 
@@ -56,7 +56,7 @@ class IncomingBytes:
 
 
 async def read_body(receive: Receive, most: int, incoming: IncomingBytes) -> bytes:
-    """Return a request's body; raise Refused as soon as it, or the total of incomplete bodies, is too long."""
+    """Return a request's body; raise Refused as soon as the body, or the total of incomplete bodies, is too long."""
     parts: list[bytes] = []
     length, counted, more = 0, 0, True
     try:
@@ -114,7 +114,7 @@ def named_fingerprint(scope: Scope) -> str | None:
 
 
 def required_fingerprint(scope: Scope, made: str) -> str:
-    """Return the fingerprint in the query; `made` names in messages the things that a campaign file was used for."""
+    """Return the fingerprint in the query, or raise Refused; `made` is the name, in its message, of what clients send."""
     fingerprint = named_fingerprint(scope)
     if fingerprint is None:
         raise Refused(
@@ -131,19 +131,19 @@ def not_found() -> Refused:
 
 
 def require_method(scope: Scope, *methods: str) -> None:
-    """Raise Refused for any other method."""
+    """Raise Refused for a method that is not in `methods`."""
     if scope["method"] not in methods:
         allowed = ", ".join(methods)
         raise Refused(WRONG_METHOD, f"Use {allowed}.", ((b"allow", allowed.encode()),))
 
 
 def header(scope: Scope, name: bytes | None) -> bytes | None:
-    """Return the value of a request's header, the first of several."""
+    """Return the value of a request's header; of several headers with this name, the first; None without one."""
     return next((value for key, value in scope["headers"] if key == name), None)
 
 
 async def answer(send: Send, status: int, headers: Headers, body: bytes | None) -> None:
-    """Send an answer; with `body` None it has neither a body nor a length."""
+    """Send an answer; if `body` is None, the answer has neither a body nor a length."""
     fields = list(headers) if body is None else [*headers, (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": fields})
     await send({"type": "http.response.body", "body": body or b""})

@@ -12,7 +12,10 @@ _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "co
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, event and facts. An exception is logged by type and place: its text may hold a client's data."""
+    """Time, level, event and facts.
+
+    Of an exception only type and place are logged, because its text may hold a client's data.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -42,6 +45,6 @@ def log_to_stderr(service: str) -> None:
 
 
 def error_name(error: BaseException | None) -> str:
-    """Return an error's system symbol, such as ENOSPC, or its type; not its text, which may hold a client's data."""
+    """Return an error's system symbol, such as ENOSPC, or its type; never its text, which may hold a client's data."""
     name = type(error).__name__
     return errno.errorcode.get(error.errno or 0, name) if isinstance(error, OSError) else name

@@ -1,4 +1,4 @@
-"""The Prometheus metrics of every service; none is about a single sender."""
+"""The Prometheus metrics that every service has; no metric is about a single sender."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 
 class ServiceMetrics:
-    """Metrics in a registry of their own, with one prefix."""
+    """Metrics of one service, in a registry of its own; their names have the same prefix."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix

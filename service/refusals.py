@@ -47,7 +47,7 @@ STOPPING = Reason("stopping", 503, "The server is stopping")
 class Refused(Exception):
     """A request is refused for a reason, optionally with further headers and members of the body.
 
-    `detail` tells the client's author what to change. It repeats nothing that the client sent, except numbers.
+    `detail` tells the client's author what to change. Of what the client sent, `detail` repeats only numbers.
     """
 
     def __init__(self, reason: Reason, detail: str, headers: Headers = (), /, **members: Any) -> None:

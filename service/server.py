@@ -44,7 +44,7 @@ Started = TypeVar("Started", bound=Service)
 
 @dataclass(frozen=True)
 class Kept:
-    """The directory of a service on the local disk, and the names of both in messages."""
+    """The directory of a service on the local disk, and the names of service and directory in messages."""
 
     service: str
     what: str
@@ -57,7 +57,7 @@ def serve(
     """Make a service, and answer until SIGTERM or SIGINT; then stop it.
 
     Raises:
-        UsageError: the address or the directory cannot be used, or `make` raises it.
+        UsageError: the address or the directory cannot be used, or `make` raises UsageError.
         HushcountError: another process works on the directory, or its disk fails.
     """
     with locked(kept.root, kept.what, kept.service), listening(settings.host, settings.port) as listener:
@@ -71,7 +71,7 @@ async def serve_on(
     settings: ServicePart,
     kept: Kept,
 ) -> None:
-    """Do the same on a listening socket; the directory is locked already."""
+    """Make a service, and answer on a listening socket until a signal; the directory is locked already."""
     service, log = make(), logging.getLogger(f"hushcount.{kept.service}")
     try:
         await service.start()
@@ -89,7 +89,8 @@ async def serve_on(
         await server.serve([listener])
     finally:
         limits.cancel()
-        # However the server ended, the service must stop, to keep acknowledged requests.
+        # Even if the server failed, the service must stop properly, so that the data of answered requests is on the
+        # disk.
         for ended in await asyncio.gather(limits, return_exceptions=True):
             if isinstance(ended, Exception):
                 _LOG.error("limits had failed", exc_info=ended)
@@ -98,14 +99,14 @@ async def serve_on(
 
 
 class _Server(uvicorn.Server):
-    """The server without its signal handlers, which would end the process before the service has stopped."""
+    """The HTTP server without its signal handlers, which would end the process before the service has stopped."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     def stop(self) -> None:
-        """Answer the requests that have arrived, and stop."""
+        """Tell the server to answer the requests that have arrived, and then to stop."""
         self.should_exit = True
 
 

@@ -1,8 +1,8 @@
-"""How a service writes to the store: the caller that starts it supplies the function for its kind of store."""
+"""How a service writes to the store: the caller that starts the service supplies a function for its kind of store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 WriteWhole = Callable[[str, Iterable[bytes]], None]
-"""Writes a file of the store; it is whole and durable when this returns."""
+"""A function that writes a file of the store; the file is whole and durable when the function returns."""

@@ -9,7 +9,7 @@ from typing import Any
 
 
 async def to_its_end(work: Awaitable[Any]) -> None:
-    """Wait until a thread's work ends, even when cancelled: the thread runs on, and its result is needed."""
+    """Wait until a thread's work ends, even when cancelled: the thread cannot be stopped, and its result is needed."""
     running = asyncio.ensure_future(work)
     try:
         await asyncio.shield(running)

@@ -1,4 +1,4 @@
-"""Folders of windows on the local disk: one process locks them, and a window is removed atomically."""
+"""Folders of windows on the local disk: one process locks their root, and a window is removed atomically."""
 
 from __future__ import annotations
 
@@ -45,18 +45,21 @@ def make_folder(path: Path, root: Path) -> None:
 
 
 def link_aside(root: Path, path: Path) -> None:
-    """Link a damaged file into the folder of damaged files, before it is replaced."""
+    """Link a damaged file into the folder of damaged files, before the file is replaced."""
     aside = root / ASIDE
     make_folder(aside, root)
     copy = aside / "-".join(path.relative_to(root).parts)
     copy.unlink(missing_ok=True)
-    # A second name, not a move: a kill here would otherwise leave the window without a manifest.
+    # The file is linked, not moved: if the process were killed here after a move, the window would get no manifest.
     os.link(path, copy)
     sync(aside)
 
 
 def remove_window(root: Path, window: str) -> None:
-    """Remove a window with its key. It is renamed first, so that half a window is never taken for a whole one."""
+    """Remove a window with its key.
+
+    Its folder is renamed first, so that a partly removed window is never read as a complete window.
+    """
     gone = root / f"{window}{_GONE}"
     (root / window).rename(gone)
     sync(root)

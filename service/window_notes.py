@@ -1,4 +1,6 @@
-"""Small files about each window, each durable before it is needed, because a restart may change the settings.
+"""Notes (small files) about each window.
+
+A note is durable before it is needed, because a restart may change the settings.
 
 No window that ended is opened again, whatever the clock says, because its manifest may be in the store.
 """
@@ -25,7 +27,7 @@ _ID = "id"
 
 
 def _note(root: Path, window: str, name: str, data: bytes | str) -> None:
-    """Write a file into a window's folder, or into the root if `window` is ""; it is durable at the end."""
+    """Write a file into a window's folder, or into the root if `window` is ""; the file is durable at the end."""
     folder = root / window
     make_folder(folder, root)
     write_over(folder / name, data, 0o600)
@@ -41,7 +43,7 @@ def _noted(path: Path) -> str | None:
 
 
 def window_key(root: Path, window: str) -> bytes:
-    """Return the key of a window's token hash: the one on the disk, or a new one."""
+    """Return the key of a window's token hash: the key on the disk, or a new key."""
     path = root / window / "key"
     if not path.exists():
         _note(root, window, "key", secrets.token_bytes(KEY_BYTES))
@@ -78,7 +80,7 @@ def seconds_or(root: Path, window: str, length: timedelta) -> int:
 
 
 def note_authentication(root: Path, window: str, way: Authentication) -> None:
-    """Note a window's authentication of senders; of several the weakest counts."""
+    """Note how senders were authenticated in a window; if there were several ways, note the weakest."""
     noted = _noted(root / window / KEY)
     weaker = way if noted is None else weakest((way, as_way(noted)))
     if noted != weaker:
@@ -92,7 +94,7 @@ def authentication_of(root: Path, window: str) -> Authentication:
 
 
 def manifest_id(root: Path, window: str) -> str:
-    """Return the id of a window's manifests: the one on the disk, or a new one.
+    """Return the id of a window's manifests: the id on the disk, or a new id.
 
     Each directory has its own ids, so that no service overwrites another's manifests.
     """
@@ -111,10 +113,11 @@ def note_over(root: Path, end: datetime) -> None:
 
 
 def open_window(root: Path, now: datetime, length: timedelta) -> Window:
-    """Return the window that counts reports, and note that all others on the disk are over.
+    """Return the window that counts reports now, and note that all other windows on the disk are over.
 
-    The newest window runs to its noted end, even if the settings have another length by now. The next window begins
-    where the last one ended, so that no two have the same name; if the clock went back, that is later than now.
+    The newest window ends at its noted end, even if the settings have another length by now. The next window begins
+    where the last window ended, so that no two windows have the same name; if the clock went back, the next window
+    begins later than now.
     """
     begun = [_noted_window(root, name, length) for name in kept_windows(root)]
     over = _over(root)
@@ -134,7 +137,7 @@ def _over(root: Path) -> datetime | None:
     noted = _noted(root / _OVER)
     if noted is None:
         return None
-    # An operator may write this file to repair a wrong clock, and editors add a line end.
+    # The text is stripped: an operator may write this file after the clock was wrong, and editors add a line end.
     try:
         return window_start(noted.strip())
     except ValueError:
