@@ -114,7 +114,7 @@ def named_fingerprint(scope: Scope) -> str | None:
 
 
 def required_fingerprint(scope: Scope, made: str) -> str:
-    """Return the fingerprint in the query, or raise Refused; `made` is the name, in its message, of what clients send."""
+    """Return the fingerprint in the query, or raise Refused; `made` names, in the message, what clients send."""
     fingerprint = named_fingerprint(scope)
     if fingerprint is None:
         raise Refused(

@@ -7,7 +7,7 @@
     windows     the files of each window on the disk, until they are uploaded
     campaigns   the campaigns that are collected now
 
-The code that it shares with other HTTP services is in `service/`.
+The code that the collector shares with other HTTP services is in `service/`.
 
-It cannot open a report, and stores neither a sender's address nor a user agent.
+The collector cannot open a report, and stores neither a sender's address nor a user agent.
 """

@@ -1,6 +1,6 @@
-"""The collector's answers: a plain ASGI application, as a framework almost doubles the CPU of a post (docs/adr/0027).
+"""The collector's answers: plain ASGI, because a framework almost doubles the CPU of a post (docs/adr/0027).
 
-It reads neither the sender's address nor any header that is not named here or in `service/exchange.py`.
+The application reads neither the sender's address nor any header that is not named here or in `service/exchange.py`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def application(collector: Collector) -> App:
         if place[0]:
             collector.refusals[place[0], place[1], reason] += 1
 
-    # The campaign and epoch of a request, as far as they are known: a refusal is counted for them.
+    # A place is the campaign and epoch of a request, as far as known; a refusal is counted for this campaign and epoch.
     return application_of(collector, lambda: ["", 0], handle, count)
 
 
@@ -95,7 +95,7 @@ async def _take(
     if len(body) % target.sealed_bytes or not body:
         raise _wrong_length(target)
     reports = len(body) // target.sealed_bytes
-    # Other requests may have filled the queue meanwhile.
+    # The capacity is checked again, because other requests may have filled the queue while the body was read.
     _require_capacity(collector, reports)
     window = collector.writer.window
     collector.client_limit.reserve(client, reports, window)
@@ -111,7 +111,8 @@ async def _take(
 
 
 def _target(collected: CollectedCampaign, fingerprint: str, stream: str, now: float, place: list[Any]) -> Target:
-    # Clients may invent fingerprints, and these counts are in memory: only published epochs get a count.
+    # Only published epochs get a count of refusals, because the counts are in memory, and clients may invent
+    # fingerprints.
     place[1] = collected.numbers.get(fingerprint, 0)
     epoch = accepted(collected, fingerprint, now)
     for name, target in epoch.targets.items():
@@ -157,13 +158,13 @@ async def _serve(collector: Collector, scope: Scope, send: Send, campaign: str, 
 
 
 def _document(collected: CollectedCampaign, rest: str, fingerprint: str | None, now: float) -> tuple[Document, float]:
-    """Return the campaign's file of that name, and the number of seconds for which it stays current."""
+    """Return the campaign's file with the name `rest`, and for how many seconds this file is current."""
     epoch = current(collected, now)
     left = 0.0 if epoch is None else epoch.ends - now
     if rest == "log":
         if collected.log is None:
             raise try_again(CAMPAIGN_UNREADABLE)
-        # Not cached: clients must see a new epoch in the log at once.
+        # The log is not cached, because clients must see a new epoch in the log at once.
         return collected.log, 0.0
     if fingerprint is not None and rest == "dictionary":
         epoch, left = accepted(collected, fingerprint, now), _LONGEST_CACHED

@@ -1,4 +1,4 @@
-"""Reads the directory of the campaigns that are collected now, and again when `hushcount run` replaces a file there."""
+"""Reads the directory of the collected campaigns, and reads it again when `hushcount run` replaces a file there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JSON = b"application/json"
 
 @dataclass(frozen=True)
 class Target:
-    """One stream of one campaign file: where a report goes."""
+    """One stream of one campaign file: each report is sent to a target."""
 
     campaign: str  # id
     epoch: int
@@ -58,11 +58,11 @@ class CollectedCampaign(CampaignFolder):
     """The facts about one campaign's directory."""
 
     epochs: Mapping[str, CollectedEpoch] = field(default_factory=dict)
-    """By fingerprint, including epochs that have not begun; empty if the files were never readable."""
+    """The epochs by fingerprint, including epochs that have not begun; empty if the files were never readable."""
     numbers: Mapping[str, int] = field(default_factory=dict)
-    """The numbers of all epochs ever published, by fingerprint."""
+    """By fingerprint, the numbers of all epochs that were ever published."""
     log: Document | None = None
-    """The log of all epochs ever published; None if the files were never readable."""
+    """The log of all epochs that were ever published; None if the files were never readable."""
 
 
 Campaigns = Mapping[str, CollectedCampaign]
@@ -70,7 +70,7 @@ Campaigns = Mapping[str, CollectedCampaign]
 
 
 def read_campaigns(directory: Path, record: Path, known: Campaigns, clock: Clock = MACHINE) -> Campaigns:
-    """Return the campaigns that are collected now; unchanged and damaged ones are taken from `known`.
+    """Return the campaigns that are collected now; an unchanged or damaged campaign is taken from `known`.
 
     `record` is the folder of the logs that this collector published. An epoch is left out after the end of its grace.
     """
@@ -104,14 +104,14 @@ def _read_campaign(record: Path, clock: Clock, directory: Path) -> CollectedCamp
 
 
 def _read_epoch(directory: Path, part: EpochPart, campaign: Campaign) -> CollectedEpoch:
-    """Read the files of an epoch that clients need: campaign file with its signature, as bytes, and dictionary."""
+    """Read the files that an epoch's clients need: campaign file with its signature, as bytes, and dictionary."""
     folder = f"{campaign.id}/{epoch_folder(campaign)}"
     targets = {}
     for stream in campaign.streams:
         length = campaign.sealed_bytes(stream)
         of = (campaign.id, campaign.epoch, campaign.fingerprint, folder, stream)
         targets[stream] = Target(*of, length, envelope_dtype(length).itemsize)
-    # Reading checks the dictionary: clients never get one that differs from the campaign's.
+    # Reading checks the dictionary, so clients never get a dictionary that differs from the campaign's dictionary.
     dictionary = campaign.read_dictionary()
     return CollectedEpoch(
         *times_of(part),
@@ -122,18 +122,18 @@ def _read_epoch(directory: Path, part: EpochPart, campaign: Campaign) -> Collect
 
 
 def _file(path: Path, media_type: bytes) -> Document:
-    """Return a file, with its signature if it has one."""
+    """Return a file, and its signature if it has a signature."""
     extra: list[tuple[bytes, bytes]] = []
     signature = signature_path(path)
     if signature.exists():
-        # A byte sequence in the header syntax of RFC 8941.
+        # The header's value is a byte sequence in the syntax of RFC 8941.
         raw = read_file(signature, "signature", SIGNATURE_BYTES)
         extra.append((b"campaign-signature", b":" + base64.b64encode(raw) + b":"))
     return _document(path.read_bytes(), media_type, *extra)
 
 
 def _document(data: bytes, media_type: bytes, *more: tuple[bytes, bytes]) -> Document:
-    # A renewed signature changes the ETag too.
+    # The ETag covers the signature, so that a renewed signature changes the ETag too.
     told = b"".join(value for _, value in more) + data
     etag = b'"' + hashlib.blake2b(told, digest_size=16).hexdigest().encode() + b'"'
     return Document(data, ((b"content-type", media_type), (b"etag", etag), *more), etag)

@@ -1,8 +1,8 @@
-"""The log of a campaign as this collector publishes it: append-only, whatever the campaigns directory says later.
+"""The log of a campaign as this collector publishes it: append-only, even if the campaigns directory changes later.
 
-Clients and auditors rely on this. Otherwise an operator could give each client a campaign file of its own, have all
-these files collected, and link every report to its sender. So the collector keeps the published log in
-JOURNAL/published, and serves only a log that continues it.
+Clients and auditors rely on an append-only log. Otherwise an operator could give each client its own campaign file,
+collect reports for all these files, and link every report to its sender. So the collector keeps the published log in
+JOURNAL/published, and serves only a log that continues the kept log.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def log_of(
     """Return the log of a campaign's directory, made from the campaign file of each epoch.
 
     Raises:
-        UsageError: a campaign file does not name the head of the log before it, or the log does not continue the
-            kept one.
+        UsageError: a campaign file does not name the head of the log before it, or the log does not continue the kept
+            log.
     """
     entries: list[LogEntry] = []
     for part, campaign in zip(collection.epochs, campaigns, strict=True):
@@ -54,7 +54,7 @@ def log_of(
 
 
 def keep(folder: Path, kept: CampaignLog, log: CampaignLog) -> None:
-    """Write a log to the disk before it is served; it continues the kept one. HushcountError: the disk fails."""
+    """Write a log, which continues the kept log, to the disk before it is served. HushcountError: the disk fails."""
     if log == kept:
         return
     path = folder / f"{log.campaign}.json"

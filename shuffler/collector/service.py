@@ -112,7 +112,7 @@ class Collector:
         for ended in await asyncio.gather(*self._tasks, return_exceptions=True):
             if isinstance(ended, Exception):
                 _LOG.error("a part had failed", exc_info=ended)
-        # A step that fails must not stop the others.
+        # If a step fails, the other steps must still run.
         for step in (self._turn, self.writer.stop, self.uploads.stop):
             try:
                 await step()
@@ -167,7 +167,7 @@ class Collector:
             except UsageError as error:
                 self._campaigns_fault = str(error)
             except Exception as error:
-                # Meanwhile the campaigns that were read last are collected.
+                # Until the campaigns can be read again, the campaigns that were read last are collected.
                 if self._campaigns_fault is None:
                     _LOG.exception("campaigns cannot be read")
                 self._campaigns_fault = f"the campaigns in {self.setup.campaigns} cannot be read: {error_name(error)}"
@@ -178,7 +178,7 @@ class Collector:
             except (OSError, HushcountError) as error:
                 self._housekeeping_failure = getattr(error, "strerror", None) or str(error)
             except Exception as error:
-                # An unforeseen error must not end this task, because windows must end and reports keep coming.
+                # An unforeseen error must not end this task, because windows must still be ended while reports arrive.
                 if self._housekeeping_failure is None:
                     _LOG.exception("housekeeping failed")
                 self._housekeeping_failure = error_name(error)
@@ -188,7 +188,8 @@ class Collector:
         counted: dict[Target, Counter[str]] = {}
         taken, self.refusals = self.refusals, Counter()
         for (campaign, epoch, reason), number in taken.items():
-            # A refusal counts for the epoch that the request names, else for the newest epoch.
+            # A refusal counts for the epoch that the request names if its reports are accepted, or else for the newest
+            # such epoch.
             of_campaign = [target for target in targets if target.campaign == campaign]
             if of_campaign:
                 target = max(of_campaign, key=lambda target: (target.epoch == epoch, target.epoch))
@@ -210,6 +211,6 @@ class Collector:
         if not os.access(self.setup.journal, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, "the directory is read-only")
         self.metrics.free_bytes.set(free)
-        # A file system that reports 0 files in all has no limit on files.
+        # A file system that reports a total of 0 files has no limit on files.
         nameable = status.f_favail > 0 or status.f_files == 0
         self.room = nameable and free >= self.setup.settings.least_free_bytes

@@ -5,12 +5,13 @@
     frame   the journal's mark, number of envelopes in earlier frames, length of the payload, CRC-32 of the payload,
             CRC-32 of all this, then the payload: one or more envelopes
 
-All little-endian. One sync writes one frame. The mark is drawn anew for each journal and never leaves the disk. It
-shows where the next frame begins after a damaged one, and no client can write a report that looks like a frame.
+All little-endian. One sync writes one frame. The mark is random for each journal, and is never sent to anyone. The mark
+shows where the next frame begins after a damaged frame, and no client can send a report that looks like a frame,
+because no client knows the mark.
 
-A crash leaves whole frames and at most the beginning of one more, which was never acknowledged. Everything else counts
-as damage. So do zeros at the end: a power cut can leave them, but so can a disk that lost a frame. A damaged frame does
-not affect the other frames.
+After a crash, a journal holds whole frames and at most the beginning of one more frame, whose reports were never
+acknowledged. Everything else counts as damage. Zeros at the end count as damage too, because they may come from a power
+cut, but also from a disk that lost a frame. A damaged frame does not affect other frames.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class FrameHeader:
 
     @classmethod
     def decode(cls, raw: bytes) -> FrameHeader | None:
-        """Return the header in FRAME_HEADER_BYTES bytes, or None if there are fewer or they fail their checksum."""
+        """Return the header in FRAME_HEADER_BYTES bytes, or None if bytes are missing or the checksum is wrong."""
         return cls(*_FRAME.unpack_from(raw)) if len(raw) == FRAME_HEADER_BYTES and _is_whole(raw) else None
 
 
@@ -70,7 +71,7 @@ class JournalHeader:
 
     @classmethod
     def decode(cls, raw: bytes, name: str) -> JournalHeader:
-        """Return the header in HEADER_BYTES bytes of a file with this name; FormatError if they hold no header."""
+        """Return the header in HEADER_BYTES bytes of a file with this name; FormatError if this is no header."""
         magic, kind, record_bytes, epoch, window_ms, campaign, campaign_id, mark = _HEADER.unpack_from(raw)
         if magic != _MAGIC or not _is_whole(raw):
             raise _no_journal(name)
@@ -104,9 +105,10 @@ class Journal:
     def create(cls, path: Path, header: JournalHeader) -> Journal:
         """Make a journal; its name and header are on the disk when this returns.
 
-        After an OSError nothing is left, or at worst a file with a torn header.
+        After an OSError there is no file, or at worst a file with an incomplete header.
         """
-        # O_DSYNC: a write returns when fdatasync would, in one system call instead of two.
+        # With O_DSYNC, a write returns when a call of fdatasync after it would return, so one system call does the work
+        # of two.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_DSYNC | os.O_CLOEXEC
         journal = cls(path, header, _descriptor=os.open(path, flags, 0o600))
         try:
@@ -119,7 +121,7 @@ class Journal:
         return journal
 
     def append(self, records: bytes) -> None:
-        """Write a frame of one or more envelopes; after an OSError `abandon` the journal."""
+        """Write a frame of one or more envelopes; after an OSError the caller must call `abandon`."""
         if not records or len(records) % self.header.record_bytes:
             raise ValueError(f"records has {len(records)} bytes, must be whole envelopes of {self.header.record_bytes}")
         frame = FrameHeader(self.header.mark, self.records, len(records), zlib.crc32(records))
@@ -132,9 +134,9 @@ class Journal:
     def abandon(self) -> None:
         """Cut off a frame that could not be written, if the disk allows it, and close the file.
 
-        If the frame stays, it is either torn, and recovery drops it, or it holds reports that were not acknowledged: a
-        client that sends them again makes copies. After a failed write the disk's contents are unknown, so the journal
-        gets no further frame.
+        If the disk does not allow this, the frame is either incomplete, and recovery drops it; or complete, and a
+        client that sends its reports again, because they were not acknowledged, makes copies. After a failed write the
+        disk's contents are unknown, so the journal gets no further frame.
         """
         try:
             os.ftruncate(self._descriptor, self.synced)
@@ -153,17 +155,17 @@ class Journal:
 
 @dataclass(frozen=True)
 class Recovered:
-    """The contents of a journal; if its header is incomplete, no report in it was acknowledged."""
+    """The contents of a journal; if the journal's header is incomplete, no report in the journal was acknowledged."""
 
     header: JournalHeader | None
     records: bytes = b""  # envelopes of all whole frames, in order
-    torn_bytes: int = 0  # bytes of a torn frame at the end, which was never acknowledged
-    damaged: int = 0  # frames, or stretches in which frames cannot be told apart
-    damaged_records: int = 0  # envelopes in these, as far as is known
+    torn_bytes: int = 0  # bytes of an incomplete frame at the end; its reports were never acknowledged
+    damaged: int = 0  # damaged frames, or stretches of bytes in which no frame can be recognised
+    damaged_records: int = 0  # envelopes in these frames and stretches, as far as known
 
 
 def recover(data: bytes, name: str) -> Recovered:
-    """Recover a journal from the bytes of its file, which has this name; FormatError if its header is damaged."""
+    """Recover a journal from the bytes of the file with this name; FormatError if the journal's header is damaged."""
     if len(data) < HEADER_BYTES:
         if not _MAGIC.startswith(data[: len(_MAGIC)]):
             raise _no_journal(name)
@@ -200,7 +202,7 @@ def recover(data: bytes, name: str) -> Recovered:
 
 
 def _next_frame(data: bytes, position: int, header: JournalHeader, seen: int) -> tuple[int, FrameHeader | None]:
-    """Return the next frame with a whole header and at least `seen` envelopes before it, and where it begins."""
+    """Return where the next frame begins, and its header, which is whole and counts at least `seen` earlier envelopes."""
     while (position := data.find(header.mark, position)) >= 0:
         if len(data) - position >= FRAME_HEADER_BYTES:
             frame = FrameHeader.decode(data[position : position + FRAME_HEADER_BYTES])
@@ -211,6 +213,6 @@ def _next_frame(data: bytes, position: int, header: JournalHeader, seen: int) ->
 
 
 def _most_records(rest: bytes, header: JournalHeader) -> int:
-    """Return how many envelopes fit at most into the damaged rest of a journal, without the zeros at its end."""
+    """Return how many envelopes fit at most into the damaged end of a journal, without the zeros at the end."""
     length = len(rest.rstrip(b"\0")) - FRAME_HEADER_BYTES
     return max(0, -(-length // header.record_bytes))

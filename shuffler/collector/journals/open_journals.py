@@ -26,7 +26,7 @@ _MILLISECONDS = struct.Struct("<Q")
 
 @dataclass
 class WaitingReports:
-    """Reports of one target in a group: bodies, and the number of reports and client token of each."""
+    """Reports of one target in a group: bodies, and for each body its number of reports and client token."""
 
     bodies: list[bytes] = field(default_factory=list)
     clients: list[tuple[int, bytes | None]] = field(default_factory=list)
@@ -39,8 +39,8 @@ class CommitGroup:
 
     waiting: dict[Target, WaitingReports] = field(default_factory=dict)
     reports: int = 0
-    done: asyncio.Event = field(default_factory=asyncio.Event)  # set after the commit, even a failed one
-    kept: set[Target] = field(default_factory=set)  # targets with all their reports on the disk
+    done: asyncio.Event = field(default_factory=asyncio.Event)  # set after the commit, even if the commit failed
+    kept: set[Target] = field(default_factory=set)  # targets whose reports in this group are all on the disk
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ Uploadable = JournalFile | WindowEnd
 
 
 class OpenJournals:
-    """Journals, each created with the first report of its target, and closed and handed over at `segment_bytes`."""
+    """Journals, each created with the first report of its target, and closed and uploaded at `segment_bytes`."""
 
     def __init__(self, root: Path, segment_bytes: int, hand_over: Callable[[Uploadable], None]) -> None:
         self._root = root
@@ -83,7 +83,7 @@ class OpenJournals:
         self._journals[target].append(rows)
 
     def abandon(self, target: Target) -> None:
-        """Give up the journal of a target, if it has one; its synced part is handed over."""
+        """Close a target's journal, if there is one, after a failed write; the synced part is uploaded."""
         if target in self._journals:
             self._end(target, Journal.abandon)
 
@@ -102,7 +102,7 @@ class OpenJournals:
         try:
             end(journal)
         finally:
-            # All acknowledged reports are on the disk, even if closing fails.
+            # The journal is uploaded even if closing it fails, because all its acknowledged reports are on the disk.
             if journal.synced > HEADER_BYTES:
                 self._hand_over(journal_file(journal.path))
             else:
@@ -119,7 +119,7 @@ def envelopes(target: Target, waiting: WaitingReports, key: bytes, window_ms: in
     """Return the waiting reports' envelopes: hashed token, window's start in ms, no address, sealed report.
 
     Privacy: the hashed token is BLAKE2b of the client's token under the window's key. Without a client token, each
-        report gets a fresh random one.
+        report gets a fresh random token.
     Randomness: the operating system's cryptographic generator.
     """
     rows = np.zeros((waiting.reports, target.record_bytes), np.uint8)

@@ -1,4 +1,4 @@
-"""Counts the acknowledged reports that are in no manifest yet; only reads, so a collector may run meanwhile."""
+"""Counts acknowledged reports that are in no manifest yet. It only reads files, so a collector may run meanwhile."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class PendingReports:
 def pending_reports(root: Path) -> list[PendingReports]:
     """Count the reports in a collector's journals, and in segments that no manifest names yet.
 
-    Segments that were uploaded since the journals were listed may be missing.
+    A segment that was uploaded after the journals were listed may be missing from the count.
 
     Raises:
         OSError: the directory cannot be read.
-        HushcountError: a file there is not a collector's.
+        HushcountError: a file in the directory was not written by a collector.
         ValueError: the note of a window's length is damaged.
     """
     pending = []
@@ -48,7 +48,7 @@ def pending_reports(root: Path) -> list[PendingReports]:
                 for receipt in receipts(folder):
                     counts[folder.parent.name, receipt.stream] += receipt.records
         except FileNotFoundError:
-            # The collector removed the window meanwhile, or is still creating it.
+            # The collector removed this window meanwhile, or is still creating it, so the window is skipped.
             continue
         for (campaign, stream), number in sorted(counts.items()):
             pending.append(PendingReports(campaign, window, stream, number))

@@ -8,7 +8,7 @@ from hushcount.clock import MACHINE, Clock
 
 
 class ClockAhead(Exception):
-    """The clock ran ahead of the steady clock, by this number of seconds."""
+    """The clock ran ahead of the steady clock, by `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -16,7 +16,7 @@ class ClockAhead(Exception):
 
 @dataclass
 class WatchedClock:
-    """The clock, compared with a steady clock: it may run ahead of that by a tolerance in seconds."""
+    """The clock, compared with a steady clock: the clock may run ahead of the steady clock by `tolerance` seconds."""
 
     tolerance: float
     clock: Clock = MACHINE

@@ -1,6 +1,6 @@
-"""Group commit: reports wait in a bounded queue, and one write and sync for each target commits all that wait.
+"""Group commit: reports wait in a bounded queue; one write with a sync commits all waiting reports of a target.
 
-The event loop adds reports. The writer's own thread does all work that waits for the disk: no other thread touches the
+The event loop adds reports. The writer's own thread does all work that waits for the disk, and no other thread uses the
 journals and the present window.
 """
 
@@ -41,7 +41,7 @@ class Writer:
         root: Path,  # directory of journals, locked by this process
         length: timedelta,  # length of windows
         segment_bytes: int,  # length at which a journal is closed
-        queue_reports: int,  # how many reports may wait
+        queue_reports: int,  # the largest number of reports that may wait
         hand_over: Callable[[Uploadable], None],  # called in the writer's thread
         metrics: Metrics,
         clock: WatchedClock,
@@ -61,18 +61,19 @@ class Writer:
         self._journals = OpenJournals(root, segment_bytes, hand_over)
         self._key = b""
         self.window: Window | None = None
-        """The window that was entered last, also while the next one cannot be entered; None before the start."""
+        """The window that was entered last, even while the next window cannot be entered; None before the start."""
         # Whether `window` has ended, and the next window is not entered yet.
         self._left = False
         self.failure: str | None = None
         """Why a recent write to the disk failed, or None."""
         self._failed = False
         self.clock_ahead: float | None = None
-        """Seconds by which the clock runs ahead of time, or None. While it does, no other window is entered."""
+        """Seconds by which the clock runs ahead of time, or None. While the clock runs ahead, no other window is
+        entered."""
         metrics.waiting.set_function(lambda: self._waiting)
 
     def has_room(self, reports: int) -> bool:
-        """Return whether this number of further reports may wait."""
+        """Return whether the queue can take this number of further reports."""
         return self._waiting == 0 or self._waiting + reports <= self._queue_reports
 
     @property
@@ -80,7 +81,7 @@ class Writer:
         return self._in_flight + self._open.reports
 
     async def keep(self, target: Target, body: bytes, reports: int, client: bytes | None) -> bool:
-        """Wait for the commit of a body of whole sealed reports, and return whether they are on the disk.
+        """Wait for the commit of a body of whole sealed reports, and return whether these reports are on the disk.
 
         `client` is the client's token, or None if clients are not told apart.
         """
@@ -97,7 +98,7 @@ class Writer:
         return target in group.kept
 
     async def run(self) -> None:
-        """Commit group after group, until cancelled."""
+        """Commit one group after another, until cancelled."""
         while True:
             await self._filled.wait()
             await self._commit_open()
@@ -111,12 +112,13 @@ class Writer:
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, group)
         except Exception as error:
-            # An unforeseen error loses this group alone: its senders get an error, and the next group is tried.
+            # After an unforeseen error only this group is lost: its senders get an error, and the next group is tried.
             if self.failure is None:
                 _LOG.exception("commit failed")
             self._fail(error_name(error))
         finally:
-            # In every case senders learn the truth: only reports of the targets in `kept` are on the disk.
+            # After every outcome, senders get the right answer, because `kept` has only targets with reports on the
+            # disk.
             self._in_flight = 0
             group.done.set()
         self._metrics.commit_seconds.observe(MACHINE.steady() - began)
@@ -129,7 +131,7 @@ class Writer:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._start)
 
     async def turn(self, targets: Iterable[Target], refused: dict[Target, Counter[str]]) -> None:
-        """End a window that is over, and note accepted targets and refusals. After an OSError the window stays open.
+        """End a window that is over, and note accepted targets and refusals. After an OSError the window is still open.
 
         Written refusals are removed from `refused`, even if a later step raises an error.
         """
@@ -159,7 +161,7 @@ class Writer:
         for target in list(refused):
             folder = note_target(self._root, window.name, target)
             add_refused(self._root, folder, target, refused[target], self._metrics)
-            # The file holds these counts now, even if the sync fails.
+            # The counts are removed even if the sync fails, because the file holds them now.
             del refused[target]
             sync(folder)
         for target in targets:
@@ -168,7 +170,7 @@ class Writer:
     def _enter_window(self, now: float) -> Window:
         """End the present window if it is over, and return the window of this moment.
 
-        ClockAhead: the clock cannot be right. The present window stays open, and nothing may be written.
+        ClockAhead: the clock cannot be right, so the present window is not ended, and nothing may be written.
         """
         if self.window is None or self._left or now >= self.window.end.timestamp():
             self._require_believable(now)
@@ -187,7 +189,8 @@ class Writer:
             self.window, self._left = window, False
             self._clock.believe(now)
         elif now >= self.window.start.timestamp():
-            # The clock may have been slow at the start, and corrected since.
+            # Each time within the window is accepted, because a clock that was slow at the start may have been
+            # corrected.
             self._clock.believe(now)
         self.clock_ahead = None
         return self.window
@@ -210,7 +213,7 @@ class Writer:
                 group.kept.add(target)
                 self._journals.close_if_full(target)
             except ClockAhead:
-                # Not a failure of the disk: senders are refused with `clock_ahead`.
+                # A clock that is ahead is not a failure of the disk: senders are refused with the reason `clock_ahead`.
                 continue
             except HushcountError as error:
                 self._fail(str(error))
@@ -227,7 +230,7 @@ class Writer:
         self._failed = True
 
     def _forget_failure(self) -> None:
-        """Forget a failure if nothing failed since the last turn: a full disk may have space again."""
+        """Forget a failure if no write has failed since the last turn, because a full disk may have space again."""
         if self.failure is not None and not self._failed:
             _LOG.warning("storage recovered", extra={"failure": self.failure})
             self.failure = None

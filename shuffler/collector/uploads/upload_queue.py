@@ -1,4 +1,4 @@
-"""Orders uploads, and repeats failed ones. Journals stay on the disk while the store cannot be reached.
+"""Orders uploads, and repeats failed uploads. Journals stay on the disk while the store cannot be reached.
 
 A window that cannot be uploaded does not delay other windows.
 """
@@ -23,19 +23,19 @@ _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 60.0
 _PROBE_SECONDS = 10.0
 _PROBE = ""
-"""Used as a window's name when nothing is pending and the store is probed."""
+"""Used instead of a window's name when no item is pending and the store is probed."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Whether the store or the journal's disk failed an upload, and the error's name for the operator."""
+    """Why an upload failed: because of the store or of the journal's disk; and the error's name for operators."""
 
     of_store: bool
     name: str
 
 
 class UploadQueue:
-    """Uploads one item after another, in a thread of its own; windows that fail wait behind the others."""
+    """Uploads one item after another, in its own thread; a window that failed waits until other windows were tried."""
 
     def __init__(self, uploader: Uploader, metrics: Metrics) -> None:
         self._uploader = uploader
@@ -46,11 +46,11 @@ class UploadQueue:
         self._loop = asyncio.get_running_loop()
         metrics.pending_uploads.set_function(lambda: len(self._pending))
         self.failures: dict[str, Failure] = {}
-        """Windows with a failed last try, each with the failure."""
+        """By window, why the last try failed; a window is removed when a try succeeds."""
 
     @property
     def failure(self) -> str | None:
-        """How the store failed at the last try or probe, or None."""
+        """The error of the store at the last try or probe, or None."""
         return next((failure.name for failure in self.failures.values() if failure.of_store), None)
 
     def hand_over(self, item: Uploadable) -> None:
@@ -58,7 +58,7 @@ class UploadQueue:
         self._loop.call_soon_threadsafe(self._take, item)
 
     async def run(self) -> None:
-        """Upload pending items, until cancelled; without pending items, probe the store."""
+        """Upload pending items, until cancelled; while no item is pending, probe the store."""
         pause = _FIRST_PAUSE
         failed: set[str] = set()
         while True:
@@ -66,18 +66,18 @@ class UploadQueue:
                 await self._sleep(_PROBE_SECONDS)
             window = self._first
             if window in failed:
-                # All other windows had their turn.
+                # All other windows were tried since this window failed.
                 failed.clear()
                 await self._sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             elif not await self._step():
-                # A failed probe needs no further pause: probes are seconds apart.
+                # A failed probe needs no further pause, because probes are seconds apart.
                 failed |= {window} - {_PROBE}
             elif not failed:
                 pause = _FIRST_PAUSE
 
     async def stop(self) -> None:
-        """Try each upload once; the next start repeats what failed. `run` must have ended."""
+        """Try each upload once; the next start tries failed uploads again. `run` must have ended."""
         failed: set[str] = set()
         while self._pending and self._first not in failed:
             window = self._first
@@ -100,13 +100,13 @@ class UploadQueue:
         self._wake.set()
 
     async def _sleep(self, seconds: float) -> None:
-        """Sleep until an item comes, but at most this number of seconds."""
+        """Sleep until an item is queued, but at most this number of seconds."""
         self._wake.clear()
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._wake.wait(), seconds)
 
     async def _step(self) -> bool:
-        """Upload the oldest pending item, or probe the store; return whether that succeeded."""
+        """Upload the oldest pending item, or probe the store; return whether the upload or the probe succeeded."""
         item, window = self._pending[0] if self._pending else None, self._first
         if await self._try(item, window):
             if item is not None:
@@ -114,7 +114,7 @@ class UploadQueue:
             return True
         if item is not None and not self.failures[window].of_store:
             await self._try(None, _PROBE)
-        # Order matters only within a window.
+        # Items of the failed window are moved to the end: only the order within a window matters.
         self._pending = deque(sorted(self._pending, key=lambda waiting: waiting.window == window))
         return False
 
@@ -123,17 +123,19 @@ class UploadQueue:
         try:
             await self._loop.run_in_executor(self._thread, self._do, item)
         except StoreFailed as error:
-            # Any error of the store's client: the upload is tried again, and nothing is lost meanwhile.
+            # After any error of the store's client the upload is tried again, and the journal is kept on the disk
+            # meanwhile.
             self._metrics.store_failures.inc()
             self.failures[window] = Failure(True, error_name(error.__cause__))
             if before is None:
                 _LOG.error("store failing", extra={"failure": self.failure}, exc_info=error.__cause__)
             return False
         except Exception as error:
-            # An operator may repair an unreadable file, so this upload is tried again too.
+            # After any other error the upload is tried again too, because an operator may repair an unreadable file.
             self._metrics.local_upload_failures.inc()
             ours = isinstance(error, HushcountError)
-            # Hushcount's own messages name files and numbers, never the contents of files.
+            # Hushcount's own messages may be logged, because they name files and numbers, but never quote the contents
+            # of files.
             failure = Failure(False, str(error) if ours else error_name(error))
             if self.failures.get(window) != failure:
                 # For an unforeseen error, the log also says where it was raised.

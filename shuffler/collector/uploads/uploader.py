@@ -1,6 +1,6 @@
-"""The steps from journals to the store: a segment of each journal, then a manifest of the window.
+"""The steps of an upload: write a segment of each journal to the store, and then the manifests of the window.
 
-Every step can run again with the same result, so a kill at any point does no harm.
+Each step has the same result if it runs again, so the process may be killed at any point.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Uploader:
     collector: str  # name of the collector
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
-    fingerprint_of: Callable[[str], str | None]  # by CAMPAIGN/EPOCH-FINGERPRINT; None: not collected
+    fingerprint_of: Callable[[str], str | None]  # takes CAMPAIGN/EPOCH-FINGERPRINT; None: not collected
     metrics: Metrics
-    length: timedelta  # length of windows without a note of it
-    # Paths of manifests that are in the store already, of windows that are not complete there.
+    length: timedelta  # the length of a window that has no note of its length
+    # Paths of manifests that were written already, of windows with a manifest that was not written yet.
     _manifests: set[str] = field(default_factory=set)
 
     def check_store(self) -> None:
@@ -55,7 +55,7 @@ class Uploader:
         try:
             recovered = recover(journal.path.read_bytes(), journal.path.name)
         except FormatError:
-            # Without the header, even the campaign of these reports is uncertain.
+            # Without the header, not even the campaign of the journal's reports is known, so no segment is written.
             self._put_aside(journal, damaged=1, reports=0)
             return
         if recovered.torn_bytes:
@@ -83,7 +83,7 @@ class Uploader:
         return Receipt(journal.stream, journal.segment, header.records, header.file_bytes, digest.hexdigest())
 
     def _put_aside(self, journal: JournalFile, damaged: int, reports: int, receipt: Receipt | None = None) -> None:
-        """Count the damage for the manifest, and keep the journal for an operator to look at."""
+        """Count the damage for the manifest, and move the damaged journal aside for an operator."""
         manifest_counts.note_damage(journal, damaged)
         if receipt is not None:
             window_files.write_receipt(journal, receipt)
@@ -94,13 +94,15 @@ class Uploader:
         _LOG.error("journal damaged", extra=facts)
 
     def upload_manifests(self, window: str) -> None:
-        """Write the manifests of a window that ended, and remove it from the disk."""
+        """Write the manifests of a window that ended, and remove the window from the disk."""
         if not (self.root / window).exists():
-            # An earlier try may have stopped during the removal, and the window's key must be deleted.
+            # An earlier try may have been stopped while it removed the window, so the rest, with the window's key, is
+            # deleted now.
             window_folders.remove_gone(self.root)
             return
         for journal in window_files.journals(self.root, window):
-            # Journals precede their window's end in the queue. If one is left, removing it would lose its reports.
+            # The queue has a window's journals before the window's end. A journal that is still here is uploaded now,
+            # because its reports would be lost with the window.
             self.upload_segment(journal)
         blocked: Exception | None = None
         id = window_notes.manifest_id(self.root, window)
@@ -125,7 +127,7 @@ class Uploader:
         _LOG.info("window uploaded", extra={"window": window})
 
     def _manifests_of(self, window: str, folder: Path, id: str) -> dict[str, Manifest]:
-        """Return a campaign file's manifests of a window, by name: a single manifest if it can list all segments."""
+        """Return a campaign file's manifests of a window, by name; one manifest if it can list all segments."""
         fingerprint = self.fingerprint_of(f"{folder.parent.name}/{folder.name}")
         counts = manifest_counts.read_counts(self.root, folder, fingerprint, self.metrics)
         segments: dict[Stream, list[SegmentPart]] = {}

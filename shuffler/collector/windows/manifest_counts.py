@@ -30,7 +30,7 @@ class RefusalCounts(Part):
 
 
 def note_target(root: Path, window: str, target: Target) -> Path:
-    """Make and return a campaign file's folder in a window, so that it gets a manifest even if no report comes."""
+    """Make and return a campaign file's folder in a window, so that there is a manifest even if no report arrives."""
     folder = root / window / target.folder
     if not (folder / REFUSED).exists():
         make_folder(folder, root)
@@ -40,13 +40,15 @@ def note_target(root: Path, window: str, target: Target) -> Path:
 
 
 def add_refused(root: Path, folder: Path, target: Target, counts: Mapping[str, int], metrics: Metrics) -> None:
-    """Add refusals to a folder's counts; they are on the disk when the folder is synced."""
+    """Add refusals to a folder's counts; the counts are durable when the caller has synced the folder."""
     earlier = read_counts(root, folder, target.fingerprint.hex(), metrics)
     _write(folder, RefusalCounts(fingerprint=earlier.fingerprint, refused=Counter(earlier.refused) + Counter(counts)))
 
 
 def read_counts(root: Path, folder: Path, fingerprint: str | None, metrics: Metrics) -> RefusalCounts:
-    """Return a folder's counts. Damaged counts move to damaged/, and begin anew with the campaign file's fingerprint.
+    """Return a folder's counts.
+
+    Damaged counts are moved to damaged/, and new counts begin at 0, with the campaign file's fingerprint.
 
     Raises:
         FormatError: the counts are damaged, and the fingerprint is unknown: the campaign is not collected any more.
@@ -67,7 +69,7 @@ def read_counts(root: Path, folder: Path, fingerprint: str | None, metrics: Metr
 
 
 def note_damage(journal: JournalFile, frames: int) -> None:
-    """Note how many frames or stretches of a journal are damaged, if any, and remove an earlier note."""
+    """Note how many frames or stretches of a journal are damaged, if any is damaged, and remove an earlier note."""
     folder, name = journal.path.parent, journal.path.stem
     earlier = list(folder.glob(f"{name}.*{DAMAGED}"))
     for path in earlier:

@@ -1,4 +1,4 @@
-"""The files of each window on the collector's disk, until all of the window is in the store.
+"""The files of each window on the collector's disk, until all data of the window are in the store.
 
     JOURNAL/lock                                        locked while a collector runs
             over                                        end of the newest window that is over; none before it opens
@@ -12,11 +12,12 @@
                                               STREAM-SERIAL-NUMBER-WAY-KEY.RECORDS.BYTES.DIGEST.receipt
                                               STREAM-SERIAL-NUMBER-WAY-KEY.FRAMES.damaged
 
-SERIAL counts a stream's journals in one window. NUMBER is random: a collector that lost its disk does not overwrite its
-earlier segments. WAY and KEY come from the segment's name (`hushcount/collection/segment_names.py`). When a segment
-is in the store, its journal becomes a receipt: it is renamed, which is atomic and needs no space on a full disk, and
-then emptied. A journal with damaged frames moves to damaged/, and a receipt is created for it. The name of an empty
-file counts its damaged frames.
+SERIAL counts a stream's journals in one window. NUMBER is random, so that a collector that lost its disk does not
+overwrite its earlier segments. WAY and KEY are parts of the segment's name (`hushcount/collection/segment_names.py`).
+When a segment is in the store, its journal becomes a receipt: the journal's file is renamed, which is atomic and needs
+no space on a full disk, and is then emptied. A journal with damaged frames is moved to damaged/, and a receipt is
+created for its whole frames. An empty file with the ending `.damaged` has in its name the number of the journal's
+damaged frames (FRAMES).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _FILE = re.compile(
 
 @dataclass(frozen=True)
 class JournalFile:
-    """The facts that the path of a closed journal holds."""
+    """The facts that the path of a closed journal states."""
 
     path: Path
     window: str  # name of the window
@@ -60,18 +61,18 @@ class Receipt:
 
     stream: Stream
     segment: str  # name of the segment, without the collector's name and the ending
-    records: int  # how many envelopes it has
-    bytes: int  # length of its file
-    digest: str  # BLAKE2b-256 of its file, hexadecimal
+    records: int  # how many envelopes the segment has
+    bytes: int  # length of the segment's file
+    digest: str  # BLAKE2b-256 of the segment's file, hexadecimal
 
 
 def segments_mark(root: Path, window: str) -> str:
-    """Return WAY-KEY of the segments of a window's next journals."""
+    """Return WAY-KEY for the names of the segments of a window's next journals."""
     return mark(authentication_of(root, window), window_key(root, window))
 
 
 def new_journal(folder: Path, stream: Stream, mark: str) -> Path:
-    """Return a path for the next journal of a stream in its folder; `mark` is WAY-KEY of its segment."""
+    """Return a path for the next journal of a stream in `folder`; `mark` is WAY-KEY of the journal's segment."""
     serials = [int(match["serial"]) for match in _files(folder) if match["stream"] == stream]
     return folder / f"{stream}-{max(serials, default=0) + 1:06d}-{secrets.token_hex(4)}-{mark}.journal"
 
@@ -115,9 +116,10 @@ def write_receipt(journal: JournalFile, receipt: Receipt) -> None:
 
 
 def folders(root: Path, window: str) -> list[Path]:
-    """Return the CAMPAIGN/EPOCH-FINGERPRINT folders of a window that have something for a manifest, sorted.
+    """Return the CAMPAIGN/EPOCH-FINGERPRINT folders of a window that need a manifest, sorted.
 
-    A folder counts even if its refused.json is lost: a window with receipts that no manifest names is not removed.
+    A folder with receipts needs a manifest even if its refused.json is lost, because otherwise the window would be
+    removed although no manifest names its receipts.
     """
     names = (REFUSED, f"*{_RECEIPT}", f"*{DAMAGED}")
     return sorted({path.parent for name in names for path in (root / window).glob(f"*/*/{name}")})
@@ -128,7 +130,10 @@ def _stream(match: re.Match[str]) -> Stream:
 
 
 def _receipt_path(journal: JournalFile, receipt: Receipt) -> Path:
-    """Return the path of a receipt. Remove receipts of earlier tries, in which the disk may have read other bytes."""
+    """Return the path of a receipt.
+
+    Remove receipts of earlier tries, because these may state another digest if the disk read other bytes.
+    """
     for earlier in journal.path.parent.glob(f"{journal.path.stem}.*{_RECEIPT}"):
         earlier.unlink()
     return journal.path.with_suffix(f".{receipt.records}.{receipt.bytes}.{receipt.digest}{_RECEIPT}")
