@@ -1,8 +1,8 @@
 """Draw the demo's words from Norvig's counts: `python examples/draw_words.py COUNTS.tsv.gz examples/data`.
 
-Every tenth word is left out of the dictionary, as if it were newer than the dictionary; of the other words the 20,000
-most frequent are in it. The values are 200,000 words, drawn with replacement in proportion to all 333,333 counts. The
-seed makes the draw repeatable.
+Every tenth word is left out of the dictionary, as if this word were newer than the dictionary. The dictionary has the
+20,000 most frequent of the other words. The values are 200,000 words, drawn with replacement in proportion to all
+333,333 counts. The seed makes the draw repeatable.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main(counts_file: Path, directory: Path) -> None:
     counts = np.array([int(count) for _, count in rows], dtype=np.float64)
     ranks = np.arange(1, len(words) + 1)
     dictionary = words[ranks % LEFT_OUT != 0][:WORDS_IN_DICTIONARY]
-    # The example data are public; nothing here is on a privacy path.
+    # The example data are public, so an ordinary random generator is enough.
     drawn = np.random.default_rng(SEED).choice(words, size=DRAWS, p=counts / counts.sum())
     _write(directory / "words_dictionary.txt.gz", dictionary)
     _write(directory / "words.txt.gz", drawn)

@@ -1,11 +1,11 @@
-"""A receiver of Hushcount's alerts: it checks each signature and prints each alert once. Standard library only.
+"""A receiver of Hushcount's alerts, which checks each signature and prints each alert once. Standard library only.
 
     export WEBHOOK_SECRET="whsec_$(openssl rand -base64 32)"
     python examples/receive_alerts.py --port 8090 --seen seen.txt
 
-Hushcount signs by the Standard Webhooks specification, so that its libraries in other languages can check signatures
-too. A real receiver stands behind a proxy with TLS, and does more than print. This one prints JSON, because items are
-words of strangers: JSON in ASCII has no control character that a terminal would obey.
+Hushcount signs by the Standard Webhooks specification, so that the specification's libraries in other languages can
+check signatures too. A real receiver runs behind a proxy with TLS, and does more than print. This example prints JSON
+in ASCII, because strangers choose the items, and JSON in ASCII has no control character that a terminal would obey.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from pathlib import Path
 
 MOST_BYTES = 1 << 20
 TOLERANCE = 300
-"""Seconds that the two clocks may differ: an old message that somebody sends again is refused."""
+"""Seconds by which the sender's and the receiver's clocks may differ. An older message is refused, because somebody may
+have recorded it and sent it again."""
 
 
 def is_genuine(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> bool:
@@ -34,13 +35,13 @@ def is_genuine(secret: str, headers: Mapping[str, str], body: bytes, now: float)
     key = base64.b64decode(secret.removeprefix("whsec_"))
     proof = hmac.digest(key, b".".join((id.encode(), seconds.encode(), body)), hashlib.sha256)
     expected = b"v1," + base64.b64encode(proof)
-    # There are several signatures while a secret is being replaced.
+    # While a secret is being replaced, the header has several signatures.
     given = headers.get("webhook-signature", "").encode().split(b" ")
     return any(hmac.compare_digest(one, expected) for one in given)
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Answers 204 when an alert is printed and remembered; after any other answer Hushcount sends it again later."""
+    """Answers 204 when an alert is printed and remembered; after any other answer Hushcount tries again later."""
 
     secret = ""
     seen = Path()

@@ -1,7 +1,7 @@
 """The protocol on one page: encode, shuffle, analyze and discover in memory, with the functions that the jobs call.
 
-A deployment does the same on files, in jobs that add counts, signatures, dead letters and the ledger. This is only an
-example and not in the package, because no job calls it and it holds the keys of all parties.
+A deployment does the same on files, in jobs that add counts, signatures, dead letters and the ledger. This script is
+only an example, and not in the package, because no job calls it, and because it holds all parties' keys.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from shuffler.mix import allowed, in_order, permuted
 from shuffler.separate import strip
 
 TOLD_APART = Senders("client-token")
-"""One collector told the clients apart by their tokens, in one window."""
+"""States that one collector told the clients apart by their tokens, in one window."""
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What the analyzer learns: counts of the dictionary's items, in its order, and values that no list has."""
+    """What the analyzer learns: counts of the dictionary's items, in the dictionary's order, and discovered values."""
 
     tally: Tally
     estimate: Estimate
@@ -74,8 +74,8 @@ def run_esa(
 
 
 def collect(campaign: Campaign, dictionary: Dictionary, sent: Sequence[tuple[str, str]]) -> dict[Stream, bytes]:
-    """As clients: randomise and seal each value, for both streams. As a collector: note who sent it, and when."""
-    # ManyClients counts no client's reports, so that only the shuffler's cap limits them.
+    """As clients: randomise and seal each value, for both streams. As a collector: note each report's sender and time."""
+    # ManyClients has no limit on a client's reports, so only the shuffler's cap limits the reports of a client.
     clients = ManyClients(campaign, dictionary=dictionary)
     values = [value for _, value in sent]
     reports: dict[Stream, Octets] = {"reports": clients.reports(values), "discovery": clients.discovery_reports(values)}
@@ -90,7 +90,7 @@ def collect(campaign: Campaign, dictionary: Dictionary, sent: Sequence[tuple[str
 
 
 def shuffle(campaign: Campaign, stream: Stream, envelopes: bytes) -> bytes:
-    """As the shuffler: strip metadata, keep at most the cap of each client's reports and no copies, and permute."""
+    """As the shuffler: strip metadata, drop each client's reports over the cap, drop copies, and permute the rest."""
     length, words = campaign.sealed_bytes(stream), SystemWords()
     sealed, claims = strip(envelopes, length, tag_keys(length, words))
     over, _ = over_cap(claims, campaign.shuffle.cap, cap_key(words))
@@ -102,7 +102,7 @@ def shuffle(campaign: Campaign, stream: Stream, envelopes: bytes) -> bytes:
 
 
 def count(campaign: Campaign, key: PrivateKey, sealed: bytes) -> Tally:
-    """As the analyzer: open the reports, drop those that are not well formed, and add up integers."""
+    """As the analyzer: open the reports, drop reports that are not well formed, and add up the rest as integers."""
     mechanism = campaign.require_frequency()
     opener = Opener(key, campaign.binding("reports"), campaign.sealed_bytes("reports"), boxes=0)
     reports, _ = opener.open_block(sealed, partial(well_formed, mechanism))
@@ -115,7 +115,7 @@ def count(campaign: Campaign, key: PrivateKey, sealed: bytes) -> Tally:
 
 
 def release(campaign: Campaign, key: PrivateKey, sealed: bytes) -> list[bytes]:
-    """As the auxiliary server: open its layer, count equal pairs, and draw which pairs are released."""
+    """As the auxiliary server: open its layer of the reports, count equal pairs, and draw which pairs are released."""
     form, rule = campaign.discovery_format, rule_of(campaign, TOLD_APART)
     opener = Opener(key, form.binding, form.sealed_bytes, boxes=0)
     pairs, _ = opener.open_block(sealed, partial(tagged_pairs, tag_keys(form.sealed_bytes, SystemWords())))
@@ -127,7 +127,7 @@ def release(campaign: Campaign, key: PrivateKey, sealed: bytes) -> list[bytes]:
 
 
 def reveal(campaign: Campaign, key: PrivateKey, released: Sequence[bytes]) -> frozenset[str]:
-    """As the analyzer: open released pairs, and accept a value only if an honest client makes the same pair of it."""
+    """As the analyzer: open released pairs, and accept values from which an honest client makes the same pairs."""
     form = campaign.discovery_format
     opened = [(record, open_pair(key, form, record)[1]) for record in released]
     return frozenset(

@@ -2,12 +2,12 @@
 
     python examples/simulated_week.py --out week
 
-Every "day" is one window. Each client sends one report a day, in a post of its own, with a token of its own. One client
-in a hundred sends the same bytes twice, and one in a hundred sends them a day late. For every thousand clients, one
-post has bytes that no key opens, and one has a wrong length. On day 3 the analyzer's key is rotated. On day 5 the
-collector and two runs are killed in the middle. At the end `hushcount status` must account for every report: the script
-compares its numbers with what was sent. From day 6 on one word is 50 % more frequent, and `hushcount ask change` must
-find it.
+Every "day" is one window. Each client sends one report a day, in its own post, with its own token. One client in a
+hundred sends the same bytes twice, and another client in a hundred sends its report a day late. For every thousand
+clients, there is one post with bytes that no key opens, and one post with a wrong length. On day 3 the analyzer's key
+is rotated. On day 5 the collector and two runs are killed during their work. At the end `hushcount status` must account
+for every report, so the script compares its numbers with the numbers of sent reports. From day 6 on one word is 50 %
+more frequent, and `hushcount ask change` must find it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def collect_a_day(
     posts: list[Post],
     kill: bool,
 ) -> tuple[Day, subprocess.Popen[bytes]]:
-    """Send a day's posts; on the day of the kill, kill the collector in the middle and start it again."""
+    """Send a day's posts; on day KILL, kill the collector while posts are sent, and start it again."""
     day = Day(window.name)
     sending = asyncio.new_event_loop()
 
@@ -119,7 +119,7 @@ def collect_a_day(
 
 
 def process(root: Path, config: Path, kill: bool) -> None:
-    """Run what is due; on the day of the kill, first start and kill two runs."""
+    """Call `hushcount run` for the windows that are due; on day KILL, first start and kill two runs."""
     for delay in (6.0, 10.0) if kill else ():
         running = started("run", "--config", config, log=root / "run.log")
         try:
@@ -132,7 +132,7 @@ def process(root: Path, config: Path, kill: bool) -> None:
 
 
 def main() -> None:
-    """Simulate the week, and compare its account with what was sent."""
+    """Simulate the week, and compare Hushcount's account of the reports with what was sent."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="directory to make")
     parser.add_argument("--clients", type=int, default=200_000)
@@ -176,7 +176,7 @@ def main() -> None:
 
 
 def report(root: Path, config: Path, days: list[Day]) -> None:
-    """Show the account, and compare it with what was sent."""
+    """Show Hushcount's account of the reports, and compare it with what was sent."""
     print(hushcount("status", "--config", config))
     (account,) = json.loads(hushcount("status", "--config", config, "--json"))
     received = Counter[str]()

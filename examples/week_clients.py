@@ -1,4 +1,4 @@
-"""The clients of the simulated week: what they send each day, and how it reaches the collector."""
+"""The clients of the simulated week: the posts that they make each day, and how the posts are sent to the collector."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Post:
 def made_posts(
     campaign: Campaign, clients: list[str], rng: np.random.Generator, rises: bool
 ) -> tuple[list[Post], list[Post]]:
-    """Return what the clients of a day send at once, and what they send a day late.
+    """Return the posts that the clients send on this day, and the posts that they send a day late.
 
     Args:
         rises: whether the word RISING is 50 % more frequent.
@@ -69,7 +69,7 @@ def made_posts(
 
 
 async def send(posts: list[Post], port: int, day: Day) -> None:
-    """Send all posts; those without an answer, because the collector died, are sent again with the same bytes."""
+    """Send all posts; a post without an answer, because the collector was killed, is sent again with the same bytes."""
     queue = list(reversed(posts))
     await asyncio.gather(*(_connection(queue, port, day) for _ in range(CONNECTIONS)))
 

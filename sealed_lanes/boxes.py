@@ -1,4 +1,4 @@
-"""The code that opens and seals boxes: products in lanes, key and nonce of each box, then libsodium's secretbox."""
+"""The code that opens and seals boxes: products in lanes, each box's key and nonce, and a call of libsodium."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GROUPS, _LANES, _ROWS = (ir.Constant(I64, number) for number in (GROUPS, LANES,
 _TAG_BYTES, _PAIR = 16, 2 * LIMBS
 _KEY, _NONCE = Words(KEY_WORDS), Words(NONCE_WORDS)
 _LIMBS = Words(_PAIR, ladder.CARRIED)
-"""The words that `multiply` stores and `divide` loads."""
+"""The words of a pair of x and z, which `multiply` stores and `divide` loads."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Scratch:
     """Where each array of vectors begins in the working memory of a call; all secrets that a call writes are in it.
 
     Attributes:
-        recipient: four words, which the caller writes into all lanes.
-        base: four words, for the base point.
-        slot: the key of one slot, then its nonce.
-        masks: one for each step of the ladder.
+        recipient: four words of the recipient's public key, which the caller writes into all lanes.
+        base: four words of the base point.
+        slot: the key of one slot, and then the slot's nonce.
+        masks: one mask for each step of the ladder.
         scalar, ephemeral, shared, key, nonce: four words for each group; a nonce uses three. For opening, the
             caller writes the scalar of the first group.
         ephemeral_pair, shared_pair: for each group, the limbs that the ladder returns.
@@ -75,7 +75,7 @@ class _Code(Instructions):
         return self.builder.gep(pointer, [step], source_etype=I8)
 
     def vectors(self, scratch: ir.Value, first: int, group: ir.Value | None = None, each: int = KEY_WORDS) -> ir.Value:
-        """Return where an array begins, or where a group of it does if each has `each` vectors."""
+        """Return where an array begins, or where a group's part of it begins, if each part has `each` vectors."""
         array = self.at(scratch, first * VECTOR_BYTES)
         return array if group is None else self.at(array, self.scaled(group, each * VECTOR_BYTES))
 
@@ -105,7 +105,7 @@ class _Code(Instructions):
 
 
 def _write_masks(made: ir.Module) -> None:
-    """Function of (scalar, masks): the masks of a group."""
+    """Write the function write_masks(scalar, masks), which stores the masks of a group's scalars."""
     builder, (scalar, masks) = function(made, "write_masks", [POINTER] * 2)
     code = _Code(builder)
     ladder.write_masks(code.words(scalar, _KEY), lambda index, mask: code.store_mask(mask, masks, index))
@@ -113,7 +113,7 @@ def _write_masks(made: ir.Module) -> None:
 
 
 def _write_multiply(made: ir.Module) -> None:
-    """Function of (masks, point, pair): the product of a group, as x and z."""
+    """Write the function multiply(masks, point, pair), which stores a group's products as pairs of x and z."""
     builder, (masks, point, pair) = function(made, "multiply", [POINTER] * 3)
     code = _Code(builder)
     x, z = ladder.product(code.words(point, _KEY), lambda index: code.mask(masks, index))
@@ -122,7 +122,7 @@ def _write_multiply(made: ir.Module) -> None:
 
 
 def _write_divide(made: ir.Module) -> None:
-    """Function of (pairs, products): the products of all groups."""
+    """Write the function divide(pairs, products), which stores the products x / z of all groups."""
     builder, (pairs, products) = function(made, "divide", [POINTER] * 2)
     code = _Code(builder)
     loaded = [code.words(code.vectors(pairs, _PAIR * group), _LIMBS) for group in range(GROUPS)]
@@ -133,10 +133,10 @@ def _write_divide(made: ir.Module) -> None:
 
 
 class _Rows:
-    """The rows, in turns: each row gets a slot, a lane of a group. Holds one slot's key and nonce for libsodium."""
+    """The rows, in turns: each row gets a slot, which is a lane of a group."""
 
     def __init__(self, code: _Code, scratch: ir.Value, number: ir.Value) -> None:
-        """There is at least one row."""
+        """Compute the number of turns; `number` is at least 1."""
         self._code, self._scratch = code, scratch
         self._last = code.builder.sub(number, ir.Constant(I64, 1))
         self.turns = code.builder.add(code.builder.udiv(self._last, _ROWS), ir.Constant(I64, 1))
@@ -149,7 +149,7 @@ class _Rows:
         builder = self._code.builder
         with self._code.counted(_ROWS) as (slot, _, _):
             row = builder.add(builder.mul(turn, _ROWS), slot)
-            # Slots that are left over repeat the last row.
+            # In the last turn, slots without a row get the last row again.
             row = builder.select(builder.icmp_unsigned("<", row, self._last), row, self._last)
             group = self._code.scaled(builder.udiv(slot, _LANES), KEY_WORDS * VECTOR_BYTES)
             yield row, builder.add(group, self._code.scaled(builder.urem(slot, _LANES), WORD_BYTES))
@@ -165,7 +165,7 @@ class _Rows:
             self._code.copy_words(source, WORD_BYTES, target_lane, VECTOR_BYTES, KEY_WORDS)
 
     def take(self, offset: ir.Value) -> None:
-        """Copy a slot's key and nonce to `one_key` and `one_nonce`."""
+        """Copy a slot's key and nonce, which libsodium needs, to `one_key` and `one_nonce`."""
         for first, target, number in (
             (SCRATCH.key, self.one_key, KEY_WORDS),
             (SCRATCH.nonce, self.one_nonce, NONCE_WORDS),
@@ -176,7 +176,7 @@ class _Rows:
     def judge(self, failed: ir.Value, offset: ir.Value, target: ir.Value) -> None:
         """Write 1 if libsodium succeeded and the product is not zero, else 0.
 
-        libsodium refuses zero too, because everybody knows this product.
+        libsodium refuses the product zero too, because everybody knows this product.
         """
         code, builder, bits = self._code, self._code.builder, ir.Constant(I64, 0)
         shared = code.at(code.vectors(self._scratch, SCRATCH.shared), offset)
@@ -190,9 +190,10 @@ class _Rows:
 
 
 def _write_open(made: ir.Module) -> None:
-    """Function of (scratch, sealed, plain, opened, rows, sealed bytes): open this number of rows, at least one.
+    """Write open_boxes(scratch, sealed, plain, opened, rows, sealed bytes), which opens `rows` boxes, at least one.
 
-    The scratch has the scalar and the recipient. A row of `opened` becomes 1 if its box opened.
+    The caller has written the scalar and the recipient into the scratch. A row of `opened` becomes 1 if its box was
+    opened, else 0.
     """
     builder, (scratch, sealed, plain, opened, number, size) = function(made, "open_boxes", [POINTER] * 4 + [I64] * 2)
     code = _Code(builder)
@@ -217,11 +218,11 @@ def _write_open(made: ir.Module) -> None:
 
 
 def _write_seal(made: ir.Module) -> None:
-    """Function of (scratch, plain, secrets, sealed, good, rows, plain bytes): seal this number of rows, at least one.
+    """Write seal_boxes(scratch, plain, secrets, sealed, good, rows, plain bytes), which seals `rows` boxes, at least one.
 
-    The scratch has the recipient. A row of `good` becomes 0 if nothing can be sealed to the recipient. Each lane has a
-    secret of its own. The product of secret and base point is the ephemeral key; the product of secret and recipient
-    gives the key of the box.
+    The caller has written the recipient into the scratch. A row of `good` becomes 0 if nothing can be sealed to the
+    recipient, else 1. Each row has its own secret. The product of secret and base point is the ephemeral key, and the
+    box's key is derived from the product of secret and recipient.
     """
     arguments = [POINTER] * 5 + [I64] * 2
     builder, (scratch, plain, secrets, sealed, good, number, length) = function(made, "seal_boxes", arguments)
@@ -253,5 +254,5 @@ def _write_seal(made: ir.Module) -> None:
 
 
 def _secretbox(made: ir.Module, name: str) -> ir.Function:
-    """Declare a function of libsodium, with arguments target, source, its length, nonce and key."""
+    """Declare a function of libsodium with the arguments target, source, the source's length, nonce and key."""
     return ir.Function(made, ir.FunctionType(I32, [POINTER, POINTER, I64, POINTER, POINTER]), name)

@@ -1,4 +1,4 @@
-"""Compiles the lanes for this processor. A self-test must pass before their first use."""
+"""Compiles the lanes for this processor. The code must pass a self-test before its first use."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _FUNCTIONS = {"write_masks": 2, "multiply": 3, "divide": 2, "open_boxes": 6, "se
 
 
 class NoLanes(Exception):
-    """The lanes cannot be used here; the message says why."""
+    """The lanes cannot be used on this system; the message says why."""
 
 
 class FaultyLanes(NoLanes):
-    """The code fails its proof or its test, though this processor should run it."""
+    """The code fails its proof or its test, although this processor has the needed instructions."""
 
 
 class Lanes:
     """The compiled code. Calls release the GIL and share no memory, so several threads may call at once."""
 
     def __init__(self, code: Any) -> None:
-        # The compiler's object owns the memory of the machine code.
+        # Kept, because the compiler's object owns the memory of the machine code.
         self._code = code
         self._call = {
             name: ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(code.get_function_address(name))
@@ -59,7 +59,7 @@ class Lanes:
         return made
 
     def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]:
-        """Open the rows of uint8[n, L + 48]; return uint8[n, L], zeros for a failure, and bool[n]: rows that opened."""
+        """Open the rows of uint8[n, L + 48]; return uint8[n, L], zeros after failures, and bool[n], the successes."""
         count, size = sealed.shape
         length = size - crypto_box_SEALBYTES
         plain, opened = np.zeros((count, max(0, length)), dtype=np.uint8), np.zeros(count, dtype=np.bool_)
@@ -74,10 +74,10 @@ class Lanes:
         return plain, opened
 
     def seal_rows(self, plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
-        """Return uint8[n, L + 48]: every row of uint8[n, L] in a box; its row of `secrets` is the ephemeral secret.
+        """Seal each row of uint8[n, L] with its row of `secrets` as the ephemeral secret; return uint8[n, L + 48].
 
         Args:
-            secrets: uint8[n, 32], random, and for this call alone; the caller wipes them.
+            secrets: uint8[n, 32], random, used in no other call; the caller wipes this array.
 
         Raises:
             ValueError: the public key does not have 32 bytes, or has small order; or a row has no secret.
@@ -127,7 +127,7 @@ class _Scratch:
 
 
 def make_lanes() -> Lanes:
-    """Check the processor, prove and compile the code, and test it against libsodium; takes half a second.
+    """Check the processor, prove and compile the code, and compare it with libsodium; all this takes half a second.
 
     Raises:
         NoLanes: this is not Linux on x86-64 with AVX-512 IFMA.
@@ -136,13 +136,14 @@ def make_lanes() -> Lanes:
     if (system := f"{platform.system()} on {platform.machine()}") != "Linux on x86_64" or sys.maxsize < 1 << 32:
         raise NoLanes(f"this is {system}, not 64-bit Linux on x86_64")
     try:
-        # LLVM itself would not notice that code is forbidden, and the first call would end the process.
+        # Without this check, LLVM would not notice that the system forbids generated code, and the first call would end
+        # the process.
         llvm.check_jit_execution()
     except OSError:
         raise NoLanes("this system forbids processes to generate code") from None
     try:
         features = llvm.get_host_cpu_features()
-        # An instruction that the processor lacks would end the process.
+        # This is checked first, because an instruction that the processor lacks would end the process.
         if missing := [name for name in NEEDED if not features.get(name)]:
             raise NoLanes(f"this processor has no {' and no '.join(missing)}")
         lanes = Lanes(_compiled())

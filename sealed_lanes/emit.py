@@ -19,14 +19,17 @@ VECTOR_BYTES = 8 * LANES
 
 @dataclass(frozen=True)
 class Words:
-    """An array of words in memory: `number` words, at most `most` each. The storing and the loading code share it."""
+    """An array of words in memory: `number` words, at most `most` each.
+
+    The code that stores an array and the code that loads this array use the same `Words`.
+    """
 
     number: int
     most: int = WORD - 1
 
 
 class Instructions:
-    """Writes a program's instructions at a builder's position."""
+    """A machine that writes the instructions of a program at the position of an LLVM builder."""
 
     def __init__(self, builder: ir.IRBuilder) -> None:
         self.builder = builder
@@ -102,11 +105,11 @@ class Instructions:
         self.builder.store(vector, self._at(array, index), align=VECTOR_BYTES)
 
     def words(self, array: ir.Value, kind: Words) -> list[Word]:
-        """Load the words that `store_words` stored as the same kind."""
+        """Load words that `store_words` stored with the same `kind`."""
         return [Word(self, self._load(array, ir.Constant(I64, index)), kind.most) for index in range(kind.number)]
 
     def store_words(self, words: Sequence[Word], array: ir.Value, kind: Words) -> None:
-        """Store words; ProofError if a word may exceed the bound, or their number is not `kind.number`."""
+        """Store words; ProofError if a word may exceed `kind.most`, or the number of words is not `kind.number`."""
         if len(words) != kind.number:
             raise ProofError(f"number of stored words is {len(words)}, must be {kind.number}")
         for index, word in enumerate(words):
@@ -115,7 +118,7 @@ class Instructions:
             self._store(word.vector, array, ir.Constant(I64, index))
 
     def mask(self, array: ir.Value, index: Index) -> Mask:
-        """Load a mask of an array that `store_mask` filled."""
+        """Load a mask from an array that `store_mask` filled."""
         return Mask(self._load(array, index))
 
     def store_mask(self, mask: Mask, array: ir.Value, index: Index) -> None:

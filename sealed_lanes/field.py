@@ -1,7 +1,8 @@
 """Arithmetic modulo p = 2**255 - 19, on five limbs of 51 bits, least first.
 
 Limbs may exceed 51 bits: sums and products are not carried until a step needs factors below 2**52. The bounds of
-`words` prove that no limb overflows meanwhile. Products are schoolbook: 25 pairs of multiply-and-add of 52 bits.
+`words` prove that no limb overflows before it is carried. Products are schoolbook: 25 pairs of multiply-and-add of 52
+bits.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def plus(a: Element, b: Element) -> Element:
 
 
 def minus(a: Element, b: Element) -> Element:
-    """Return a - b, not carried: a, plus the least multiple of p with no limb below that of b, minus b."""
+    """Return a + m p - b, not carried; m is the least number for which no limb of m p is below b's bound."""
     machine = a[0].machine
     limbs = [LIMB - (FOLD - 1), *[LIMB] * (LIMBS - 1)]
     times = max(-(-y.most // limb) for y, limb in zip(b, limbs, strict=True))
@@ -45,14 +46,14 @@ def chosen(changes: Mask, a: Element, b: Element) -> Element:
 
 
 def carried(a: Element) -> Element:
-    """Return the same element with short limbs: each passes its bits above 51 to the next, the last to the first."""
+    """Return the element with short limbs: each limb's bits above 51 go to the next limb, the last limb's to the first."""
     over = [limb >> BITS for limb in a]
     kept = [limb & LIMB for limb in a]
     return [kept[0].plus_product(over[-1], FOLD), *(limb + carry for limb, carry in zip(kept[1:], over, strict=False))]
 
 
 def times(a: Element, b: Element) -> Element:
-    """Return a b, not carried; both need factors below 2**52."""
+    """Return the product a b, not carried; the limbs of a and b must be below 2**52."""
     pairs = [[(a[i], b[k - i]) for i in range(LIMBS) if 0 <= k - i < LIMBS] for k in range(2 * LIMBS)]
 
     def column(k: int, total: Word) -> Word:
@@ -63,7 +64,7 @@ def times(a: Element, b: Element) -> Element:
     made = []
     for k in range(LIMBS):
         upper = _plus_low(column(k + LIMBS, zero), pairs[k + LIMBS])
-        # 2**255 modulo p is 19 = 2 * 9 + 1.
+        # 2**255 modulo p is 19, and 19 = 2 * 9 + 1.
         if k:
             made.append(_plus_low(column(k, (upper << 3) + upper) + upper, pairs[k]))
         else:
@@ -72,7 +73,7 @@ def times(a: Element, b: Element) -> Element:
 
 
 def square(a: Element) -> Element:
-    """Return a a, not carried. Products of different limbs occur twice."""
+    """Return the square a a, not carried. Each product of two different limbs is computed once and doubled."""
     pairs = [[(a[i], a[k - i]) for i in range(LIMBS) if i < k - i < LIMBS] for k in range(2 * LIMBS)]
 
     def doubled_twice(k: int, total: Word, once: Word) -> Word:
@@ -87,7 +88,7 @@ def square(a: Element) -> Element:
     made = []
     for k in range(LIMBS):
         upper = doubled_twice(k + LIMBS, zero, zero)
-        # 19 = 4 * 4 + 2 + 1.
+        # The upper column counts 19 times, and 19 = 4 * 4 + 2 + 1.
         made.append(doubled_twice(k, upper << 2, upper) + upper)
     return made
 
@@ -101,7 +102,7 @@ def plus_multiple(a: Element, b: Element, factor: int) -> Element:
 
 
 def reduced(a: Element) -> Element:
-    """Return the one representative from 0 to p - 1, with limbs of 51 bits."""
+    """Return the element's unique representative from 0 to p - 1, with limbs of 51 bits."""
     a = carried(a)
     if (most := sum(limb.most << BITS * at for at, limb in enumerate(a))) >= 2 * P:
         raise ProofError(f"an element may be {most}, must be below 2 p")
@@ -114,7 +115,7 @@ def reduced(a: Element) -> Element:
 
 
 def is_there(a: Element) -> Mask:
-    """Return all ones where an element is not 0 modulo p, and 0 where it is."""
+    """Return all ones in lanes where an element is not 0 modulo p, and 0 in lanes where it is 0 modulo p."""
     total, *others = reduced(a)
     for limb in others:
         total += limb
@@ -123,7 +124,7 @@ def is_there(a: Element) -> Mask:
 
 
 def _passed(a: Element) -> Element:
-    """Add to each limb the bits above 51 of the limb before, and leave them there too."""
+    """Add to each limb the bits above 51 of the limb before it, without removing these bits there."""
     passed = [a[0]]
     for limb in a[1:]:
         passed.append(limb + (passed[-1] >> BITS))

@@ -11,7 +11,7 @@ _SIGMA = [int.from_bytes(b"expand 32-byte k"[at : at + 4], "little") for at in r
 _QUARTERS = [[(5 * column + 4 * step) % 16 for step in range(4)] for column in range(4)] + [
     [4 * row + (row + step) % 4 for step in range(4)] for row in range(4)
 ]
-"""The words of each quarter of a double round of Salsa20: columns, then rows."""
+"""The words of each quarter round in a double round of Salsa20: first the columns, then the rows."""
 
 # RFC 7693: the fractional parts of the square roots of the first eight primes, and the order of words by round.
 _IV = [
@@ -63,7 +63,7 @@ def box_nonce(ephemeral: Sequence[Word], recipient: Sequence[Word]) -> list[Word
     zero = constant(machine, 0)
     message = [*ephemeral, *recipient, *[zero] * 8]
     first = [_IV[0] ^ 0x01010000 ^ _NONCE_BYTES, *_IV[1:]]
-    # The first block is also the last: its 64 bytes are counted, and the flag of the last block is set.
+    # The first block is also the last block, so its 64 bytes are counted, and the flag of the last block is set.
     second = [*_IV[:4], _IV[4] ^ 64, _IV[5], _IV[6] ^ (WORD - 1), _IV[7]]
     state = [constant(machine, value) for value in (*first, *second)]
     for number in range(_ROUNDS):

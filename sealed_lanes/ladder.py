@@ -26,9 +26,9 @@ STEPS = 255
 A24 = 121_665
 """(486662 - 2) / 4."""
 _LAZY = (1 << 61) - 1
-"""The invariant of the ladder: the bound of its limbs, which are products that were not carried."""
+"""The invariant of the ladder: a bound of all limbs of its points, which are products that were not carried."""
 CARRIED = (1 << 52) - 1
-"""The bound of each limb that was carried."""
+"""The bound of each limb of an element that was carried."""
 
 
 def product(point: Sequence[Word], mask: Callable[[Index], Mask]) -> tuple[Element, Element]:
@@ -36,7 +36,7 @@ def product(point: Sequence[Word], mask: Callable[[Index], Mask]) -> tuple[Eleme
 
     Args:
         point: the u-coordinate, as four words, least first; all 32-byte strings are valid.
-        mask: returns a step's mask: all ones if the ladder's two points change places, else 0 (`write_masks`).
+        mask: returns a step's mask, which is all ones if the ladder's two points are exchanged, else 0 (`write_masks`).
     """
     machine = point[0].machine
     x1 = unpacked(point)
@@ -45,7 +45,8 @@ def product(point: Sequence[Word], mask: Callable[[Index], Mask]) -> tuple[Eleme
         x2, z2, x3, z3 = (state[first : first + LIMBS] for first in range(0, len(state), LIMBS))
         a, b = carried(plus(x2, z2)), carried(minus(x2, z2))
         c, d = carried(plus(x3, z3)), carried(minus(x3, z3))
-        # If the points change places, da and cb do too; their sum and the square of their difference stay the same.
+        # If the points are exchanged, da and cb are exchanged too, which changes neither their sum nor the square of
+        # their difference.
         da, cb = times(d, a), times(c, b)
         changes = mask(index)
         aa, bb = carried(square(chosen(changes, c, a))), carried(square(chosen(changes, d, b)))
@@ -66,8 +67,8 @@ def product(point: Sequence[Word], mask: Callable[[Index], Mask]) -> tuple[Eleme
 def quotients(pairs: Sequence[tuple[Element, Element]]) -> list[list[Word]]:
     """Return x / z of each pair, and 0 where z is 0, reduced and packed into four words.
 
-    One inversion serves all pairs (Montgomery 1987, section 10.3.1): the inverse of the product of every z, with 1 for
-    each z that is 0.
+    One inversion is enough for all pairs (Montgomery 1987, section 10.3.1): only the product of all z is inverted, in
+    which each z that is 0 is replaced by 1.
     """
     machine = pairs[0][0][0].machine
     zero, one = small(machine, 0), small(machine, 1)
@@ -88,10 +89,11 @@ def quotients(pairs: Sequence[tuple[Element, Element]]) -> list[list[Word]]:
 def write_masks(scalar: Sequence[Word], write: Callable[[Index, Mask], None]) -> None:
     """Clamp a scalar of four words, and write the mask of each step of the ladder.
 
-    Masks are written to memory. So no compiler can infer that a mask has only two values, and turn it into a jump.
+    Masks are written to memory, so that no compiler can infer that a mask has only two values, and replace the mask by
+    a jump.
     """
     machine = scalar[0].machine
-    # Clamped: a multiple of 8, with bit 254 set and bit 255 clear.
+    # A clamped scalar is a multiple of 8, with bit 254 set and bit 255 clear.
     clamped = [scalar[0] & (WORD - 8), *scalar[1:3], (scalar[3] & (1 << 62) - 1) + constant(machine, 1 << 62)]
 
     def shifted(words: Sequence[Word]) -> list[Word]:

@@ -1,4 +1,4 @@
-"""Tests, before the first use of compiled lanes, that they compute the same as RFC 7748 and libsodium."""
+"""Tests, before the first use of compiled lanes, that the lanes compute the same as RFC 7748 and libsodium."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ ORDER_8 = (
 )
 """The points of order 8: RFC 7748, section 7."""
 _KEY_OF_ZERO = bytes.fromhex("351f86faa3b988468a850122b65b0acece9c4826806aeee63de9c0da2bd7f91e")
-"""HSalsa20 of a product of zero."""
+"""The box key for the product zero: HSalsa20 of zeros."""
 _DRAWN, _PLAIN = 200, 230
 _BOXES, _TIMES = 43, 8
-"""More boxes than one turn handles, and not a multiple of the lanes."""
+"""The number of boxes is greater than a turn's number of rows, and no multiple of the number of lanes."""
 
 
 class Computes(Protocol):
@@ -62,7 +62,7 @@ class Computes(Protocol):
 
 
 def fault_of(lanes: Computes) -> str | None:
-    """Return how the lanes differ from RFC 7748 or libsodium, or None."""
+    """Return how the lanes differ from RFC 7748 or libsodium; None if they do not differ."""
     points = _rows(_edges() + [os.urandom(KEY_BYTES) for _ in range(_DRAWN)])
     for scalar, point, expected in _RFC_7748:
         rows = np.tile(np.frombuffer(point, dtype=np.uint8), (LANES, 1))
@@ -102,18 +102,18 @@ def _box(plain: bytes, public_key: bytes, secret: bytes) -> bytes:
 
 
 def _many(rows: Octets) -> Octets:
-    """Repeat rows until their offsets need more than 16 bits, and their numbers more than eight."""
+    """Repeat rows until offsets of rows need more than 16 bits, and numbers of rows need more than 8 bits."""
     return np.tile(rows, (_TIMES, 1))
 
 
 def _edges() -> list[bytes]:
-    """Return points of low order, those that are not reduced, and their neighbours, with and without bit 255."""
+    """Return points of low order, points that are not reduced, and their neighbours, with and without bit 255."""
     values = [*range(4), *range(P - 3, 1 << 255), *ORDER_8, P // 2, (1 << 204) - 1, 1 << 51]
     return [(value | bit).to_bytes(KEY_BYTES, "little") for value in values for bit in (0, 1 << 255)]
 
 
 def _product(scalar: bytes, point: bytes) -> bytes:
-    """Return libsodium's product, or zeros if libsodium refuses it: it refuses only the product zero."""
+    """Return libsodium's product, or zeros if libsodium refuses it, as only the product zero is refused."""
     try:
         return crypto_scalarmult(scalar, point)
     except CryptoError:
@@ -121,6 +121,6 @@ def _product(scalar: bytes, point: bytes) -> bytes:
 
 
 def _of_everybody(public_key: bytes) -> bytes:
-    """Return a sealed box that a product of zero would open: its ephemeral key is zero, so everybody knows its key."""
+    """Return a sealed box with ephemeral key zero: the product is then zero, so everybody knows the box's key."""
     nonce = hashlib.blake2b(bytes(KEY_BYTES) + public_key, digest_size=crypto_secretbox_NONCEBYTES).digest()
     return bytes(KEY_BYTES) + crypto_secretbox(bytes(_PLAIN), nonce, _KEY_OF_ZERO)

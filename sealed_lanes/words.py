@@ -1,7 +1,7 @@
-"""Words with proved bounds: an operation that may overflow is refused while the code is made, before it runs.
+"""Words with proved bounds: an operation that may overflow is refused while the code is made, before the code runs.
 
-A program is written once, in `Word`s, and a machine executes it: `emit` writes instructions for eight lanes, and the
-tests compute one lane with Python's integers. Lanes never exchange data.
+A program is written once, in `Word`s, and a machine executes the program: `emit` writes instructions for eight lanes,
+and the tests compute one lane with Python's integers. Lanes never exchange data.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 WORD = 1 << 64
 FACTOR = 1 << 52
-"""Each factor of a product must be below this, because the instruction ignores higher bits."""
+"""Each factor of a product must be below this bound, because the instruction ignores higher bits."""
 NEEDED = ("avx512f", "avx512ifma")
-"""The features of a processor with these instructions; LLVM and Linux use the same names."""
+"""The processor features that the code needs; LLVM and Linux use the same names for these features."""
 
 Vector = Any
 """A machine's value: an LLVM value of eight 64-bit words, or one integer."""
@@ -43,15 +43,15 @@ class Machine(Protocol):
     def rotate_right(self, a: Vector, bits: int) -> Vector: ...
 
     def low(self, total: Vector, a: Vector, b: Vector) -> Vector:
-        """Return total + (a b mod 2**52), of the lower 52 bits of a and b."""
+        """Return total + (a b mod 2**52), where only the lower 52 bits of a and b count."""
 
     def high(self, total: Vector, a: Vector, b: Vector) -> Vector:
-        """Return total + floor(a b / 2**52), of the lower 52 bits of a and b."""
+        """Return total + floor(a b / 2**52), where only the lower 52 bits of a and b count."""
 
     def repeat(
         self, times: int, vectors: Sequence[Vector], body: Callable[[Index, list[Vector]], list[Vector]]
     ) -> list[Vector]:
-        """Apply the body to the vectors `times` times, and return the result; its index counts from 0."""
+        """Apply the body to the vectors `times` times, and return the result; the body's index counts from 0."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Word:
         return Word(self.machine, self.machine.right(self.vector, bits), self.most >> bits, self.least >> bits)
 
     def wrapping_add(self, other: Word) -> Word:
-        """Return the sum modulo 2**64, for hashes."""
+        """Return the sum modulo 2**64, which the hashes need."""
         return Word(self.machine, self.machine.add(self.vector, other.vector), WORD - 1)
 
     def rotated(self, bits: int) -> Word:
@@ -102,19 +102,19 @@ class Word:
         return Word(self.machine, self.machine.rotate_right(self.vector, bits), WORD - 1)
 
     def plus_low(self, a: Word, b: Word) -> Word:
-        """Return this plus the lower 52 bits of a product."""
+        """Return this word plus the lower 52 bits of the product a b."""
         _require_factors(a, b)
         made = self.machine.low(self.vector, a.vector, b.vector)
         return Word(self.machine, made, self.most + min(FACTOR - 1, a.most * b.most), self.least)
 
     def plus_high(self, a: Word, b: Word) -> Word:
-        """Return this plus the bits of a product from bit 52 on."""
+        """Return this word plus the product a b divided by 2**52, rounded down."""
         _require_factors(a, b)
         made = self.machine.high(self.vector, a.vector, b.vector)
         return Word(self.machine, made, self.most + a.most * b.most // FACTOR, self.least)
 
     def plus_product(self, a: Word, factor: int) -> Word:
-        """Return this plus a whole product; ProofError if that may have more than 52 bits."""
+        """Return this word plus the product of a and `factor`; ProofError if the product may have more than 52 bits."""
         if a.most * factor >= FACTOR:
             raise ProofError(f"a product may be {a.most * factor}, must be below 2**52: its upper bits would be lost")
         return self.plus_low(a, constant(self.machine, factor))
@@ -138,13 +138,16 @@ def constant(machine: Machine, value: int) -> Word:
 
 @dataclass(frozen=True)
 class Mask:
-    """A vector; each lane is all ones or 0. A mask comes from `mask_of`, or from memory that holds one."""
+    """A vector; each lane is all ones or 0.
+
+    `mask_of` makes a mask; a mask that was stored in memory can also be loaded.
+    """
 
     vector: Vector
 
 
 def mask_of(bit: Word) -> Mask:
-    """Return all ones where a word is 1, and 0 where it is 0."""
+    """Return all ones in lanes where a word is 1, and 0 in lanes where the word is 0."""
     if bit.most > 1:
         raise ProofError(f"a bit may be {bit.most}, must be at most 1")
     return Mask(bit.machine.subtract(bit.machine.constant(0), bit.vector))
@@ -163,10 +166,10 @@ def repeated(
     """Repeat a body on words.
 
     Args:
-        most: the invariant: no word exceeds this before the loop or after a turn.
+        most: the invariant, which is a bound that no word exceeds before the loop or after a turn.
 
     Raises:
-        ProofError: the body may break the invariant, or there is no turn.
+        ProofError: the body may break the invariant, or `times` is below 1.
     """
     if times < 1:
         raise ProofError(f"a loop has {times} turns, must have at least 1")

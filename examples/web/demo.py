@@ -80,7 +80,7 @@ origins = ["{pages.origin}"]
 
 
 def send_crowd(campaign: Campaign, port: int, crowd: int, rng: np.random.Generator) -> None:
-    """Let simulated people report, each with a token of its own."""
+    """Let simulated people send reports, each person with its own token."""
     client = ManyClients(campaign)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     path = f"/v1/campaigns/features/reports?fingerprint={campaign.fingerprint.hex()}"
@@ -143,7 +143,7 @@ def main() -> None:
                 try:
                     send_crowd(campaign, given.port + 1, given.crowd, rng)
                 except ConnectionError:
-                    continue  # The collector is not up yet.
+                    continue  # The collector does not listen yet, so try again.
                 sent = time.monotonic()
             found = newest_estimates(root)
             if found is not None:

@@ -14,8 +14,9 @@ class Pages(ThreadingHTTPServer):
     """A web server on this machine alone.
 
     Args:
-        folders: where files are looked for, in this order; folders in them are not served.
-        port: 0 takes a free one.
+        folders: folders with the files that are served; the first folder with a file's name wins, and subfolders are
+            not served.
+        port: port to listen on; 0 takes a free port.
     """
 
     daemon_threads = True
@@ -29,7 +30,7 @@ class Pages(ThreadingHTTPServer):
 
     @property
     def origin(self) -> str:
-        """Its address, as browsers name it."""
+        """The server's origin, as browsers write it."""
         return f"http://127.0.0.1:{self.server_port}"
 
     @property
@@ -47,7 +48,7 @@ class Pages(ThreadingHTTPServer):
 
     @contextmanager
     def serving(self) -> Iterator[Pages]:
-        """Serve in the background for a block."""
+        """Serve in a thread while the block runs."""
         thread = Thread(target=self.serve_forever, daemon=True)
         thread.start()
         try:
@@ -60,7 +61,7 @@ class Pages(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Pages
 
-    def do_GET(self) -> None:  # named by the standard library
+    def do_GET(self) -> None:  # the standard library prescribes this name
         path = self.path.partition("?")[0]
         content = self.server.find(path)
         self.send_response(200 if content is not None else 404)
