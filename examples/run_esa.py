@@ -74,7 +74,7 @@ def run_esa(
 
 
 def collect(campaign: Campaign, dictionary: Dictionary, sent: Sequence[tuple[str, str]]) -> dict[Stream, bytes]:
-    """As clients: randomise and seal each value, for both streams. As a collector: note each report's sender and time."""
+    """As clients: randomise and seal each value, for both streams. As a collector: note who sent each, and when."""
     # ManyClients has no limit on a client's reports, so only the shuffler's cap limits the reports of a client.
     clients = ManyClients(campaign, dictionary=dictionary)
     values = [value for _, value in sent]

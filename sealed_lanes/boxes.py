@@ -190,7 +190,7 @@ class _Rows:
 
 
 def _write_open(made: ir.Module) -> None:
-    """Write open_boxes(scratch, sealed, plain, opened, rows, sealed bytes), which opens `rows` boxes, at least one.
+    """Write open_boxes(scratch, sealed, plain, opened, rows, sealed bytes), which opens `rows` boxes, at least 1.
 
     The caller has written the scalar and the recipient into the scratch. A row of `opened` becomes 1 if its box was
     opened, else 0.
@@ -218,7 +218,7 @@ def _write_open(made: ir.Module) -> None:
 
 
 def _write_seal(made: ir.Module) -> None:
-    """Write seal_boxes(scratch, plain, secrets, sealed, good, rows, plain bytes), which seals `rows` boxes, at least one.
+    """Write seal_boxes(scratch, plain, secrets, sealed, good, rows, plain bytes), which seals `rows` boxes, at least 1.
 
     The caller has written the recipient into the scratch. A row of `good` becomes 0 if nothing can be sealed to the
     recipient, else 1. Each row has its own secret. The product of secret and base point is the ephemeral key, and the
