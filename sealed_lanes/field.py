@@ -46,7 +46,7 @@ def chosen(changes: Mask, a: Element, b: Element) -> Element:
 
 
 def carried(a: Element) -> Element:
-    """Return the element with short limbs: the bits of each limb above 51 go to the next limb, the last one's to the first."""
+    """Return the element with short limbs: each limb's bits above 51 are added to the next limb (cyclically)."""
     over = [limb >> BITS for limb in a]
     kept = [limb & LIMB for limb in a]
     return [kept[0].plus_product(over[-1], FOLD), *(limb + carry for limb, carry in zip(kept[1:], over, strict=False))]
