@@ -1,8 +1,9 @@
 /**
  * BLAKE2b (RFC 7693), with person, salt and key.
  *
- * It is written here because a library's BLAKE2b adds 4 kB gzipped to a page: it shares modules with SHA-2, which the curve
- * needs, and a page that is split into several files loads these modules whole. The tests compare both.
+ * It is written here because a library's BLAKE2b adds 4 kB gzipped to a page: BLAKE2b shares modules of the library
+ * with SHA-2, which the curve needs, and a page that is split into several files loads these modules whole. The tests
+ * compare both.
  */
 
 const BLOCK = 128;
@@ -28,7 +29,7 @@ const STEPS = Array.from({ length: 8 }, (_, step) =>
 export interface Blake2bOptions {
   /** Length of the hash in bytes: at most 64. */
   readonly length: number;
-  /** At most 16 bytes; so has the salt. The key has at most 64 bytes. */
+  /** At most 16 bytes, like the salt. The key has at most 64 bytes. */
   readonly person: Uint8Array;
   readonly salt: Uint8Array | undefined;
   readonly key: Uint8Array | undefined;
@@ -98,7 +99,7 @@ function mix(
   v[a] = low;
   let high = at(v, d + 1) ^ at(v, a + 1);
   low = at(v, d) ^ at(v, a);
-  // Rotated by 32 bits, or by 16.
+  // The word is rotated by 32 bits in the first half, and by 16 bits in the second.
   v[d] = first ? high : (low >>> 16) | (high << 16);
   v[d + 1] = first ? low : (high >>> 16) | (low << 16);
   low = at(v, c) + at(v, d);
@@ -106,7 +107,7 @@ function mix(
   v[c] = low;
   high = at(v, b + 1) ^ at(v, c + 1);
   low = at(v, b) ^ at(v, c);
-  // Rotated by 24 bits, or by 63.
+  // The word is rotated by 24 bits in the first half, and by 63 bits in the second.
   v[b] = first ? (low >>> 24) | (high << 8) : (low << 1) | (high >>> 31);
   v[b + 1] = first ? (high >>> 24) | (low << 8) : (high << 1) | (low >>> 31);
 }

@@ -6,7 +6,7 @@ import { FormatError } from "./errors.js";
 /**
  * Return the canonical bytes: keys sorted by UTF-16 units, numbers as ECMAScript writes them, no spaces.
  *
- * @throws FormatError a number is not finite, a text has a lone surrogate, or JSON has no such value.
+ * @throws FormatError a number is not finite, a text has a lone surrogate, or a value cannot be written in JSON.
  */
 export function canonicalJson(data: unknown): Uint8Array {
   return utf8(textOf(data));

@@ -1,4 +1,4 @@
-/** The client: a value in, a sealed report out, for an app that delivers reports by its own means. */
+/** The client: makes a sealed report of a value, for an app that delivers reports itself. */
 
 import { Budget } from "./budget/budget.js";
 import type { Spent } from "./budget/spent.js";
@@ -34,7 +34,7 @@ export interface ClientOptions {
   readonly log?: Uint8Array;
   /** The campaign's dictionary, one item a line; it must be unpacked. */
   readonly dictionary?: Uint8Array;
-  /** The store for answers and budget; by default they end with the page. */
+  /** The store for answers and budget; by default answers and budget are lost when the page closes. */
   readonly store?: Store;
   /** Limits the cost of all reports of this person; by default the cost is only counted, in the store. */
   readonly budget?: Budget;
@@ -45,10 +45,11 @@ export interface ClientOptions {
 }
 
 /**
- * Privatises and seals values of one client for one campaign. An app that wants reports delivered uses a `Sender`.
+ * Privatises and seals values of one client for one campaign. An app that wants its reports to be delivered uses a
+ * `Sender` instead.
  *
- * Privacy: a frequency report is epsilon-locally private, replace-one. A discovery report hides its value as long as the
- * auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule. Reports are
+ * Privacy: a frequency report is epsilon-locally private, replace-one. A discovery report hides its value, within the
+ * (epsilon, delta) of the keep rule, as long as the auxiliary server and the analyzer do not collude. Reports are
  * charged before they are drawn. Whether a report may tell anything about its value does not depend on the value.
  */
 export class Client {
@@ -67,8 +68,8 @@ export class Client {
   /**
    * Check a campaign and return its client.
    *
-   * @throws Untrusted the policy refuses the campaign. FormatError: a file is invalid, or not the campaign's. HushcountError:
-   *   the page has no true random generator.
+   * @throws Untrusted the policy refuses the campaign. FormatError: a file is invalid, or does not belong to the
+   * campaign. HushcountError: the page has no true random generator.
    */
   static async open(given: ClientOptions): Promise<Client> {
     requireGenerator();
@@ -105,7 +106,8 @@ export class Client {
   }
 
   /**
-   * Return one sealed frequency report: of "other" if the value is outside the dictionary, or cannot be an item.
+   * Return one sealed frequency report; the report is of "other" if the value is outside the dictionary, or cannot be
+   * an item.
    *
    * @throws OverCap, BudgetSpent, OptedOut no report may be made. StoreError: the store failed, so no report was made.
    */
@@ -116,9 +118,11 @@ export class Client {
   }
 
   /**
-   * Return one sealed discovery report; undefined means "nothing to discover", and so does a listed value.
+   * Return one sealed discovery report. For undefined and for a value in the dictionary, the report has nothing to
+   * discover.
    *
-   * @throws UsageError the value is longer than the campaign allows. If the app then sends no report, it reveals this.
+   * @throws UsageError the value is longer than the campaign allows. If the app then sends no report, the missing
+   * report reveals that the value is longer.
    */
   async discoveryReport(value: string | undefined): Promise<Uint8Array> {
     await this.#requireShort(value);
@@ -127,10 +131,11 @@ export class Client {
   }
 
   /**
-   * Return a discovery report of an oblivious campaign; its evaluation is requested later.
+   * Return a discovery report of an oblivious campaign, which needs an evaluation that the app requests later.
    *
    * Send the evaluation once, at a random time that does not depend on the value, and then the report that `finish` makes
-   * from the answer. If no usable answer comes, send `blank`. So one evaluation and one report leave for every value.
+   * from the answer. If no usable answer comes, send `blank`. So one evaluation and one report are sent for every
+   * value.
    *
    * @throws UsageError as `discoveryReport`; or the campaign has no evaluator.
    */
@@ -145,7 +150,7 @@ export class Client {
     return this.#budget.spent();
   }
 
-  /** Opt out for good: make no more reports, and delete the memory's answers. */
+  /** Opt out for good: from now on no report can be made, and the memory's answers are deleted. */
   async forget(): Promise<void> {
     await this.#budget.optOut();
     await this.#answers.clear();
@@ -168,7 +173,9 @@ export class Client {
     return (await this.#charged("discovery", false)) ? (value ?? null) : null;
   }
 
-  /** Count and charge a report for good, before it is drawn; return whether it may depend on its value. */
+  /**
+   * Count and charge a report for good, before the report is drawn; return whether the report may depend on its value.
+   */
   async #charged(stream: Stream, repeats: boolean): Promise<boolean> {
     const { campaign } = this.#maker;
     this.#maker.requireValid(Date.now(), [stream]);

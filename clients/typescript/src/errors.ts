@@ -7,7 +7,7 @@ export class UsageError extends HushcountError {
 export class FormatError extends UsageError {
   override readonly name: string = "FormatError";
 }
-/** The bytes differ from the signed ones, or no trusted key signed them. */
+/** The bytes differ from the signed bytes, or no trusted key signed these bytes. */
 export class SignatureError extends HushcountError {
   override readonly name = "SignatureError";
 }
@@ -15,7 +15,7 @@ export class SignatureError extends HushcountError {
 export class Untrusted extends HushcountError {
   override readonly name = "Untrusted";
 }
-/** The device's store failed: nothing was written. */
+/** The device's store failed, and nothing was written. */
 export class StoreError extends HushcountError {
   override readonly name = "StoreError";
 }
@@ -23,11 +23,11 @@ export class StoreError extends HushcountError {
 export class DeliveryError extends HushcountError {
   override readonly name = "DeliveryError";
 }
-/** The budget is too small for a report, and the app chose that then none is made. */
+/** The budget is too small for a report, and the app chose that no report is made in this case. */
 export class BudgetSpent extends HushcountError {
   override readonly name = "BudgetSpent";
 }
-/** The person opted out: no more reports are made. */
+/** The person opted out, so no more reports are made. */
 export class OptedOut extends HushcountError {
   override readonly name = "OptedOut";
 }
@@ -36,15 +36,15 @@ export class OverCap extends HushcountError {
   override readonly name = "OverCap";
 }
 
-/** There is no campaign file yet, which is no fault: report again later. */
+/** The client has no campaign file yet. This is not a fault; report the value again later. */
 export class NotYet extends HushcountError {
   override readonly name = "NotYet";
 }
-/** The queue is full: no report was made, and no budget was spent. */
+/** The queue is full, so no report was made, and no budget was spent. */
 export class QueueFull extends HushcountError {
   override readonly name = "QueueFull";
 }
-/** The evaluator gave no usable answer: a blank goes in place of the value's report. */
+/** The evaluator gave no usable answer, so a blank is sent instead of the value's report. */
 export class Unanswered extends HushcountError {
   override readonly name = "Unanswered";
 }

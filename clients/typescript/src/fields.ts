@@ -15,7 +15,9 @@ export const IDENTIFIER = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 /** A time with its zone, as Hushcount writes it; `timeOf` checks that the day exists in its month. */
 const TIME = /^(?!0000)\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Return an object's fields: all of `needed`, some of `optional`, and no others; `name` is the file's. */
+/**
+ * Return an object's fields: all of `needed`, some of `optional`, and no other fields; `name` is the name of the file.
+ */
 export function fieldsOf(
   data: unknown,
   name: string,
@@ -43,7 +45,7 @@ export function textOf(fields: Fields, field: string, form: RegExp, name: string
   return value;
 }
 
-/** Return a finite number in least..most; `whole` asks for an integer. */
+/** Return a finite number in least..most; with `whole` it must be an integer. */
 export function numberOf(
   fields: Fields,
   field: string,
@@ -79,7 +81,7 @@ export function listOf(fields: Fields, field: string, most: number, name: string
 export function timeOf(fields: Fields, field: string, name: string): number {
   const text = textOf(fields, field, TIME, name);
   const time = Date.parse(text);
-  // Date.parse reads 30 February as a day in March.
+  // The day is compared, because Date.parse reads 30 February as a day in March.
   const midnight = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   if (Number.isNaN(time) || midnight.getUTCDate() !== Number(text.slice(8, 10))) throw new FormatError(`${name}: ${field} must be a time, as in 2026-12-01T00:00:00Z`);
   return time;

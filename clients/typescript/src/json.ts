@@ -1,4 +1,4 @@
-/** JSON of another party: its length is checked first, then its depth, then its content. */
+/** Reads JSON of another party: first the length of the text is checked, then its depth, then its content. */
 
 import { FormatError } from "./errors.js";
 
@@ -7,10 +7,10 @@ const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * Return the data of JSON text in bytes; `most` bounds the bytes, and `name` is the file's.
+ * Return the data of JSON text in bytes; `most` is the largest number of bytes, and `name` is the name of the file.
  *
- * @throws FormatError it is not JSON (RFC 8259) in UTF-8, nests deeper than 32 levels, or has a key twice, an integer
- *   beyond 2**53 - 1, a number that is not finite as a double, or a lone surrogate.
+ * @throws FormatError the text is not JSON (RFC 8259) in UTF-8, nests deeper than 32 levels, or has a key twice, an
+ * integer beyond 2**53 - 1, a number that is not finite as a double, or a lone surrogate.
  */
 export function parseJson(bytes: Uint8Array, most: number, name: string): unknown {
   if (bytes.length > most) {
@@ -23,11 +23,12 @@ export function parseJson(bytes: Uint8Array, most: number, name: string): unknow
   try {
     data = JSON.parse(text);
   } catch {
-    // The engine's own message may repeat the file's contents.
+    // The engine's own message is left out, because it may repeat the file's contents.
     throw new FormatError(`${name} is not JSON`);
   }
   requireExact(bare, name);
-  // Each key is followed by a colon. Of two equal keys the parser keeps one, so the counts differ.
+  // In the text each key is followed by a colon. Of two equal keys the parser keeps one, so the text has more colons
+  // than the data has keys.
   if (bare.split(":").length - 1 !== keysIn(data, name)) throw new FormatError(`${name} has a key twice in an object`);
   return data;
 }

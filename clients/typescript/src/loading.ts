@@ -2,7 +2,10 @@
 
 import { DeliveryError } from "./errors.js";
 
-/** Return a part once it is loaded. Throws DeliveryError if it cannot be; the browser's own message has addresses. */
+/**
+ * Return a part once it is loaded. Throws DeliveryError if the part cannot be loaded; the browser's own message is left
+ * out, because it has addresses.
+ */
 export async function part<Part>(loading: Part | Promise<Part>): Promise<Part> {
   try {
     return await loading;

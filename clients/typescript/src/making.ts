@@ -1,4 +1,7 @@
-/** Makes the reports of one checked campaign file: from a value to a sealed report, all of one length. */
+/**
+ * Makes the reports of one checked campaign file: it turns a value into a sealed report; all reports of a stream have
+ * one length.
+ */
 
 import { blake2b, bytesOf, concat, hex, unhex } from "./bytes.js";
 import type { Campaign } from "./campaign/campaign.js";
@@ -37,7 +40,7 @@ const SYSTEM: Randomness = {
   secret: () => freshBytes(SECRET_BYTES),
 };
 
-/** A campaign file with the files that came with it; none is verified yet. */
+/** A campaign file with the files that came with it; no file is verified yet. */
 export interface Offer {
   readonly campaign: Campaign;
   readonly policy: Policy;
@@ -59,10 +62,10 @@ export interface Offer {
 export async function openMaker(given: Offer): Promise<ReportMaker> {
   const offer = own(given);
   const { campaign, policy, signature, log } = offer;
-  // The policy comes first: no long file is read for a campaign that it refuses.
+  // The policy is checked first, so that no long file is read for a campaign that the policy refuses.
   const vouchedUntil = await policy.accept(campaign, signature, log);
   const dictionary = await dictionaryOf(offer);
-  // Load the table before there is a value: a page's requests must not depend on values.
+  // The table is loaded before there is a value, because a page's requests must not depend on values.
   await loadAssigned();
   // An invalid public key is detected before any report is charged.
   const { evaluator } = campaign.keys;
@@ -73,7 +76,10 @@ export async function openMaker(given: Offer): Promise<ReportMaker> {
   return new ReportMaker(offer, dictionary, vouchedUntil, oblivious);
 }
 
-/** Makes reports of one campaign file. It charges nothing: the caller charges before. */
+/**
+ * Makes reports of one campaign file. A maker does not charge reports: the caller charges each report before it is
+ * made.
+ */
 export class ReportMaker implements Maker {
   readonly campaign: Campaign;
   readonly #dictionary: Dictionary | undefined;
@@ -111,7 +117,7 @@ export class ReportMaker implements Maker {
     return this.campaign.memory && (await this.#answers.get(placeKey(this.campaign, 0))) !== undefined;
   }
 
-  /** Return a sealed frequency report; null is "other", drawn anew, without use of the memory. */
+  /** Return a sealed frequency report; null gives a report of "other", drawn without the memory. */
   async report(value: string | null): Promise<Uint8Array> {
     const { campaign } = this;
     const mechanism = requireMechanism(campaign);
@@ -123,7 +129,7 @@ export class ReportMaker implements Maker {
   }
 
   /**
-   * Return a sealed discovery report under a name, by default the value's name by the hash key.
+   * Return a sealed discovery report with a name, which is by default the value's name under the hash key.
    *
    * The report is a blank if there is neither name nor hash key, for null, and for a value that is too long.
    */
@@ -135,12 +141,12 @@ export class ReportMaker implements Maker {
     return discoveryReport(format, name && told, name ?? blankName(this.octets(FRESH_BYTES)), this.#random.secret());
   }
 
-  /** Begin a discovery report that gets its name from the evaluator; only in an oblivious campaign. */
+  /** Begin a discovery report whose name the evaluator makes; this is possible only in an oblivious campaign. */
   pendingDiscovery(value: string | null): Promise<PendingDiscovery> {
     return (this.#oblivious as Oblivious)(this, value);
   }
 
-  /** Return the text to discover in a value; undefined if there is none, or it is too long. */
+  /** Return the text to discover in a value; undefined if there is no such text, or if the text is too long. */
   async toldOf(value: string | null): Promise<string | undefined> {
     const wanted = value === null ? undefined : await this.newOf(value);
     return wanted !== undefined && isTooLong(wanted, this.requireDiscovery()) ? undefined : wanted;
@@ -163,7 +169,7 @@ export class ReportMaker implements Maker {
     return itemOf(canonical(value, assigned), this.#dictionary, domain, assigned);
   }
 
-  /** Return the normal spelling of a value; undefined if it is listed, or cannot be an item. */
+  /** Return the normal spelling of a value; undefined if the value is in the dictionary, or cannot be an item. */
   async newOf(value: string): Promise<string | undefined> {
     const assigned = await loadAssigned();
     const text = canonical(value, assigned);
@@ -174,7 +180,8 @@ export class ReportMaker implements Maker {
    * Return the remembered answer to an item. For a new item, draw and remember an answer; if the memory is full, return its
    * last answer.
    *
-   * If a second or later answer cannot be stored, the memory counts as full: an error for new items only would reveal them.
+   * If a second or later answer cannot be stored, the memory counts as full, because an error only for new items would
+   * reveal that an item is new.
    */
   async #remembered(item: bigint, mechanism: Mechanism): Promise<Uint8Array> {
     let last: Uint8Array | undefined;
@@ -182,7 +189,7 @@ export class ReportMaker implements Maker {
       const key = placeKey(this.campaign, place);
       let found = await this.#answers.get(key);
       if (found === undefined) {
-        // The salt never leaves the device, so no test vector fixes it.
+        // The salt never leaves the device, so no test vector states the salt.
         const salt = freshBytes(SALT_BYTES);
         const drawn = concat(salt, itemName(item, salt), mechanism.report(item, this.#random.words));
         try {
@@ -240,7 +247,7 @@ function placeKey({ fingerprint }: Campaign, place: number): Uint8Array {
   return blake2b(concat(unhex(fingerprint), bytesOf(BigInt(place), 8)), { length: 32, person: "reports" });
 }
 
-/** Return the salted name of an answer's item: the same item has different names in different memories. */
+/** Return the salted name of an answer's item, so that the same item has different names in different memories. */
 function itemName(item: bigint, salt: Uint8Array): Uint8Array {
   return blake2b(bytesOf(item, 8), { length: NAME_END - SALT_BYTES, salt });
 }

@@ -1,4 +1,4 @@
-/** The reports that a client may still make: at most the campaign's cap, of each stream, in each window. */
+/** Limits the reports that a client makes: of each stream, in each window, at most the campaign's cap. */
 
 import { OverCap } from "../errors.js";
 import type { Value } from "../store/store.js";
@@ -12,19 +12,20 @@ type Made = Counts<number, Readonly<Record<string, number>>>;
 /**
  * Count reports that are about to be made.
  *
- * Each window has its cap, in whatever order the clock shows the windows. So a clock that was ahead and is set right blocks
- * no reports. A person who sets the clock to a window that is not among the last 16 gets a new cap, as with any new window.
+ * Each window has its cap, in whatever order the clock shows the windows. So no reports are blocked after a clock that
+ * was ahead is set right. A person who sets the clock to a window that is not among the last 16 gets a new cap, as with
+ * any new window.
  *
  * @param kept the record of earlier counts.
  * @param window length of the deployment's windows, which tile time from 1970 on, in milliseconds.
- * @throws OverCap the reports exceed the cap: none may be made.
+ * @throws OverCap the reports exceed the cap, so none of them may be made.
  */
 export function counted(kept: Value | undefined, window: number, requests: readonly Request[], now: number): Value {
   const before = (kept ?? []) as unknown as Made;
   const began = Math.floor(now / window) * window;
   const reports: Record<string, number> = own(countOf(before, began));
   for (const { campaign, stream, number } of requests) {
-    // By campaign, not by file: an operator may publish many epochs in one window.
+    // Counts are by campaign, not by campaign file, because an operator may publish many epochs in one window.
     const name = `${campaign.id}/${stream}`;
     const earlier = reports[name] ?? 0;
     if (earlier + number > campaign.cap) {

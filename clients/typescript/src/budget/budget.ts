@@ -14,14 +14,15 @@ const DAY = 86_400_000;
 /**
  * Limits the total cost of one client's reports, over all campaigns, epochs and both streams; all tabs share it.
  *
- * Once the budget is spent, reports are of "other" and discovery reports are blanks, whatever the values are: sending no
- * report would reveal that it is spent. Charges, and the moment when the budget is spent, never depend on values. Days are
- * UTC, and each has its limit, in whatever order the clock shows the days. A person who sets the clock to a day that is not
- * among the last 16 gets a new daily limit; the lifetime limit bounds these charges too.
+ * Once the budget is spent, frequency reports are of "other" and discovery reports are blanks, whatever the values are,
+ * because sending no report would reveal that the budget is spent. Charges, and the moment when the budget is spent,
+ * never depend on values. Days are UTC, and each day has its own limit, in whatever order the clock shows the days. A
+ * person who sets the clock to a day that is not among the last 16 gets a new daily limit; the lifetime limit bounds
+ * these charges too.
  *
- * Privacy: all reports under one budget are together epsilon-private, replace-one, at `Spent.epsilon` and `Spent.delta`:
- * frequency reports whoever colludes, discovery reports as long as the auxiliary server and the analyzer do not. A
- * person who clears the site's data begins a new budget.
+ * Privacy: all reports under one budget are together (epsilon, delta)-private, replace-one, with `Spent.epsilon` and
+ * `Spent.delta`. This holds for frequency reports whoever colludes, and for discovery reports as long as the auxiliary
+ * server and the analyzer do not collude. A person who clears the site's data begins a new budget.
  */
 export class Budget {
   readonly limits: BudgetLimits;
@@ -49,10 +50,11 @@ export class Budget {
    * Charge reports that are about to be made, for good, in one step. Return, for each request, how many of its reports may
    * depend on values.
    *
-   * These are its first reports. The others must tell nothing, and are counted as blank.
+   * These are the request's first reports. Its other reports must not depend on values, and are counted as blank.
    *
    * @param window length of the deployment's windows in milliseconds, for the cap; infinity: the cap is not counted.
-   * @throws OverCap, OptedOut; BudgetSpent if not all reports fit and the app then wants none. Then nothing is charged.
+   * @throws OverCap, OptedOut; BudgetSpent if not all reports fit into the budget and the app then wants no reports.
+   * Then nothing is charged.
    */
   charge(requests: readonly Request[], window = DAY, now: number = Date.now()): Promise<number[]> {
     return this.#store.change([BUDGET_KEY, ALLOWANCE_KEY], ([kept, made]) => {
@@ -68,13 +70,13 @@ export class Budget {
     });
   }
 
-  /** Return the spent and the remaining budget. The module with the sentences is loaded only here. */
+  /** Return the spent and the remaining budget. The module that writes sentences for the person is loaded only here. */
   async spent(now: number = Date.now()): Promise<Spent> {
     const [charged, { spentOf }] = await Promise.all([this.#charged(), import("./spent.js")]);
     return spentOf(charged, this.limits, now);
   }
 
-  /** Return whether the person opted out. Code that sends earlier reports must check this first. */
+  /** Return whether the person opted out. Code that sends reports that were made earlier must check this first. */
   async optedOut(): Promise<boolean> {
     return (await this.#charged()).optedOut;
   }
@@ -98,7 +100,7 @@ export class Budget {
       const put: Entry[] = [[BUDGET_KEY, recordOf({ ...chargedOf(valueOf(found)), optedOut })]];
       return { put, result: undefined };
     });
-    // Pages hear it at once, because a page that closes has no time to read the store.
+    // Other pages are told of the opt-out at once, because a page that closes has no time to read the store.
     tellOptOut();
   }
 }

@@ -1,4 +1,4 @@
-/** All charges of a budget, and the step that adds charges: plain data in and out, without any state. */
+/** All charges of a budget, and the step that adds charges, which takes and returns plain data and keeps no state. */
 
 import { BudgetSpent, FormatError, OptedOut } from "../errors.js";
 import type { Value } from "../store/store.js";
@@ -20,7 +20,7 @@ export interface Line {
 
 /** All charges; lines by "campaign/stream". */
 export interface Charged {
-  /** Epsilon by UTC day, such as 2026-11-23, for the last days that the clock showed. */
+  /** Epsilon that was charged, by UTC day, such as 2026-11-23, for the last days that the clock showed. */
   readonly days: Counts<string, bigint>;
   readonly optedOut: boolean;
   readonly lines: Readonly<Record<string, Line>>;
@@ -28,15 +28,21 @@ export interface Charged {
 
 /** The limits of a budget, and the behaviour once it is spent. */
 export interface BudgetLimits {
-  /** Most epsilon of a UTC day; infinity without a limit. */
+  /** The largest epsilon that may be charged on a UTC day; infinity without a limit. */
   readonly perDay: number;
   /** Most epsilon ever. */
   readonly lifetime: number;
-  /** "nothing": making a report then throws BudgetSpent. Missing reports then reveal that the budget is spent. */
+  /**
+   * With "nothing", making a report throws BudgetSpent once the budget is spent. Missing reports then reveal that the
+   * budget is spent.
+   */
   readonly whenSpent: "other" | "nothing";
 }
 
-/** The cost of one charge, replace-one, in units; `lasting`: it pays for all reports of the epoch, which repeat answers. */
+/**
+ * The cost of one charge, replace-one, in units. A `lasting` charge pays for all reports of the epoch that repeat
+ * answers.
+ */
 export interface Cost {
   readonly epsilon: bigint;
   readonly delta: bigint;
@@ -49,8 +55,8 @@ export const UNCHARGED: Charged = { days: [], optedOut: false, lines: {} };
 /**
  * Return the cost of a report of the stream; it does not depend on the value.
  *
- * A frequency report costs its epsilon; with memory, all frequency reports of an epoch together cost `memoryValues` times that. A
- * discovery report costs the (epsilon, delta) of the keep rule, as replace-one.
+ * A frequency report costs its epsilon; with memory, all frequency reports of an epoch together cost `memoryValues`
+ * times that. A discovery report costs the (epsilon, delta) of the keep rule, replace-one.
  */
 export function costOf(campaign: Asked, stream: Stream): Cost {
   if (stream === "discovery") {
@@ -93,11 +99,12 @@ export interface Request {
 }
 
 /**
- * Charge reports that are about to be made. Return how many of them, the first ones, may depend on values; others must not.
+ * Charge reports that are about to be made. Return how many of the reports may depend on values: the first of them, and
+ * not the other reports.
  *
- * Reports that repeat answers fit all or none. Nothing here depends on a value.
+ * Of reports that repeat answers, either all may depend on values, or none. Nothing here depends on a value.
  *
- * @throws BudgetSpent not all reports fit, and the app then wants none.
+ * @throws BudgetSpent not all reports fit into the budget, and the app then wants no reports.
  * @throws OptedOut the person opted out.
  */
 export function charge(
@@ -180,7 +187,10 @@ export function recordOf({ days, optedOut, lines }: Charged): Value {
   return { format: 1, days: days.map(([day, epsilon]) => [day, String(epsilon)]), optedOut, lines: Object.fromEntries(kept) };
 }
 
-/** Read a record. Throws FormatError if it is damaged or of another version: it is never replaced by an empty one. */
+/**
+ * Read a record. Throws FormatError if the record is damaged or of another version; such a record is never replaced by
+ * an empty record.
+ */
 export function chargedOf(record: Value | undefined): Charged {
   if (record === undefined) return UNCHARGED;
   try {

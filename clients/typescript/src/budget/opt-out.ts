@@ -1,5 +1,5 @@
 /**
- * Announces opt-outs: to this page at once, and to other tabs of the origin by a message.
+ * Announces opt-outs to this page at once, and to other tabs of the origin by a message.
  *
  * If a browser lacks or forbids BroadcastChannel, other tabs read the opt-out in the store when they report or deliver.
  */
@@ -7,7 +7,10 @@
 const CHANNEL = "hushcount/opt-out";
 const listeners = new Set<() => void>();
 
-/** Tell all listeners that a person opted out or in again. They read in their store whether it concerns them. */
+/**
+ * Tell all listeners that a person opted out or in again. Each listener reads in its own store whether the person opted
+ * out there.
+ */
 export function tellOptOut(): void {
   for (const listener of listeners) listener();
   const channel = openChannel();
@@ -32,7 +35,7 @@ function openChannel(): BroadcastChannel | undefined {
   try {
     return new BroadcastChannel(CHANNEL);
   } catch {
-    // The browser lacks it, or the person forbids sites to keep data.
+    // The browser lacks BroadcastChannel, or the person forbids sites to keep data.
     return undefined;
   }
 }

@@ -5,7 +5,7 @@ import type { Stream } from "../trust/asked.js";
 import { chargedOn, dayOf, leftOf, totalOf, type BudgetLimits, type Charged } from "./ledger.js";
 import { DELTA_DIGITS, EPSILON_DIGITS, ofUnits } from "./units.js";
 
-/** The stated change of odds may be exceeded with a probability of this many deltas. */
+/** The probability that the change of odds exceeds the stated change is at most this multiple of delta. */
 const ROOM = 10;
 const LARGEST_EXPONENT = 700;
 
@@ -13,11 +13,11 @@ const LARGEST_EXPONENT = 700;
 export interface StreamSpent {
   readonly campaign: string;
   readonly stream: Stream;
-  /** Reports that were charged, or that repeat a charged answer. */
+  /** The number of reports that were charged, or that repeat a charged answer. */
   readonly reports: number;
-  /** Further reports that tell nothing about a value, because the budget was spent. */
+  /** The number of further reports, which tell nothing about a value, because the budget was spent. */
   readonly blank: number;
-  /** The sums over the charged reports, replace-one. */
+  /** The sums of epsilon and delta over the charged reports, replace-one. */
   readonly epsilon: number;
   readonly delta: number;
 }
@@ -32,7 +32,7 @@ export interface Spent {
   /** The total charge: all sent reports together are (epsilon, delta)-private, replace-one. */
   readonly epsilon: number;
   readonly delta: number;
-  /** The limits of epsilon; infinity: no limit. */
+  /** The limits of epsilon; infinity means that there is no limit. */
   readonly perDay: number;
   readonly lifetime: number;
   /** Epsilon that may still be charged on that day, and in total. */
@@ -41,7 +41,10 @@ export interface Spent {
   /** Whether no reports are made once the budget is spent, instead of reports that tell nothing. */
   readonly silent: boolean;
   readonly optedOut: boolean;
-  /** Return sentences for the person. Each is true by itself, and figures are rounded so that they never claim too much. */
+  /**
+   * Return sentences for the person. Each sentence is true by itself, and its figures are rounded so that the sentence
+   * never promises too much.
+   */
   words(): string[];
 }
 
@@ -82,7 +85,7 @@ export function spentOf(charged: Charged, limits: BudgetLimits, now: number): Sp
 
 function wordsOf(spent: Omit<Spent, "words">): string[] {
   const { epsilon, delta, day } = spent;
-  // Reports that repeat an already paid answer may continue.
+  // Reports that repeat an answer that was charged before may still be made.
   const instead = spent.silent ? "that tells more of you is made" : "tells more of you, although some are sent";
   return [
     ...(spent.optedOut ? ["You opted out: this device makes no report until you opt in again."] : []),
@@ -130,7 +133,9 @@ function limitWords(when: string, span: string, spent: number, limit: number, le
     : `${when} epsilon ${epsilonText(spent)} of ${epsilonText(limit)} was spent, and ${epsilonText(left)} is left.`;
 }
 
-/** Return how much odds change under (epsilon, delta), and the probability of a larger change (odds.py). */
+/**
+ * Return the largest change of odds under (epsilon, delta), and the probability that the change is larger (odds.py).
+ */
 function odds(epsilon: number, delta: number): string {
   if (delta === 0) return factor(epsilon);
   const chance = Math.min(ROOM * delta, 1 - Number.EPSILON / 2);

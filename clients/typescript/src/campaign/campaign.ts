@@ -1,4 +1,4 @@
-/** The campaign: one collection's public parameters, read from a file that states every default. */
+/** The campaign: the public parameters of one collection, read from a file that states even default values. */
 
 import { blake2b, hex, unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";
@@ -43,7 +43,10 @@ export interface Campaign extends Asked {
   binding(stream: Stream): Uint8Array;
 }
 
-/** A checked campaign file, without its mechanism: that may have to be loaded to check its parameters. */
+/**
+ * A checked campaign file, without its mechanism. The mechanism's module may have to be loaded before the mechanism's
+ * parameters can be checked.
+ */
 export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes"> {
   readonly mechanismTerms: MechanismTerms | undefined;
 }
@@ -52,7 +55,7 @@ export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes"> {
  * Check the data of a campaign file, and load its mechanism.
  *
  * @param designs files of the app, for mechanism `wss`.
- * @throws FormatError, which names the field: the file is no campaign file, or has another format.
+ * @throws FormatError the file is no campaign file, or has another format; the error names the field.
  */
 export async function openCampaign(file: unknown, designs: readonly unknown[] = []): Promise<Campaign> {
   const form = formOf(file);
@@ -82,7 +85,7 @@ export function formOf(file: unknown): Form {
   if (terms === undefined && memory) throw new FormatError(`${NAME}: memory is of no use without a mechanism`);
   if (memoryValues > 1 && !memory) throw new FormatError(`${NAME}: memory_values must be 1 if memory is false`);
   if (terms !== undefined) inMechanism(() => familyOf(terms.name));
-  // Replacing a client costs twice the (epsilon, delta) of adding or removing it.
+  // Replacing a client costs twice the (epsilon, delta) of adding or removing a client.
   const sides = discovery?.relation === "add-remove" ? 2 : 1;
   const fingerprint = fingerprintOf(fields);
   return {
@@ -109,7 +112,7 @@ export function formOf(file: unknown): Form {
 
 type Build = (terms: MechanismTerms, domain: number | undefined) => Mechanism;
 
-/** Return the campaign with its mechanism. Throws FormatError for a parameter that the mechanism cannot have. */
+/** Return the campaign with its mechanism. Throws FormatError if the mechanism does not allow a parameter. */
 export function campaignFrom(form: Form, build: Build): Campaign {
   const { mechanismTerms: terms, dictionary, discoveryTerms: discovery } = form;
   const domain = dictionary === undefined ? undefined : dictionary.items + 1;

@@ -1,4 +1,7 @@
-/** Two hashes of a campaign file: of all that it fixes, and of all that a publisher may not change. */
+/**
+ * Two hashes of a campaign file: one of everything that the file fixes, and one of everything that a publisher may not
+ * change.
+ */
 
 import { blake2b, hex, unhex } from "../bytes.js";
 import { canonicalJson } from "../canonical-json.js";
@@ -10,11 +13,11 @@ export function fingerprintOf(file: Fields): string {
   return hex(blake2b(canonicalJson(fixed(file)), { length: 32 }));
 }
 
-/** Return BLAKE2b-256 of all that a publisher may not change from one epoch to the next. */
+/** Return BLAKE2b-256 of everything that a publisher may not change from one epoch to the next. */
 export function termsOf(file: Fields): string {
   const made: Fields = { ...without(fixed(file), "epoch", "previous"), ...(Object.hasOwn(file, "dictionary") ? { dictionary: {} } : {}) };
   const terms = changed(changed(made, "mechanism", "parameters"), "discovery", "hash_key_commitment");
-  // The delegation names the evaluator's keys that a publisher may use.
+  // The evaluator's key is left out, because the delegation names the evaluator's keys that a publisher may use.
   return hex(blake2b(canonicalJson(changed(terms, "keys", "evaluator")), { length: 32, person: "campaign terms" }));
 }
 
@@ -26,7 +29,7 @@ function fixed(file: Fields): Fields {
   return { ...made, discovery: { ...discovery, hash_key_commitment: commitment } };
 }
 
-/** Return the file without a field of one section, if it has that section. */
+/** Return the file without a field of one section, if the file has this section. */
 function changed(file: Fields, section: string, field: string): Fields {
   return Object.hasOwn(file, section) ? { ...file, [section]: without(file[section] as Fields, field) } : file;
 }

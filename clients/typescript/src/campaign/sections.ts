@@ -6,7 +6,10 @@ import { booleanOf, fieldsOf, HEX_32, KEY_ID, listOf, numberOf, textOf, timeOf }
 import type { MechanismTerms } from "../oracles/given.js";
 import { own } from "../own.js";
 
-/** A time as Python writes it: UTC as Z, a fraction only if it is not 0. The fingerprint covers the text. */
+/**
+ * A time as Python writes it: UTC as Z, and a fraction only if it is not 0. Only this form is accepted, because the
+ * fingerprint covers the text.
+ */
 const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(?!0{6})\d{6})?(?:Z|(?![+-]00:00)[+-]\d\d:\d\d)$/;
 const FILE_NAME = /^[^/\\:.\x00-\x1f][^/\\:\x00-\x1f]{0,127}$/u;
 const EPSILON = [1e-4, 40] as const;
@@ -41,9 +44,9 @@ export interface DiscoveryTerms {
   readonly delta: number;
   readonly relation: string;
   readonly maxValueBytes: number;
-  /** Whether names come from an evaluator instead of a hash key. */
+  /** Whether an evaluator makes the names of values, instead of a hash key. */
   readonly isOblivious: boolean;
-  /** Undefined in an oblivious campaign, and in a redacted file, with which no client can report. */
+  /** The hash key; undefined in an oblivious campaign, and in a redacted file, with which no client can report. */
   readonly hashKey: Uint8Array | undefined;
 }
 

@@ -1,8 +1,8 @@
 /**
  * Evaluations by RFC 9497, mode VOPRF, ristretto255-SHA512. Only a page with an oblivious campaign loads this module.
  *
- * The evaluator sees blinded elements, which are uniform for every value. Its proof shows that it used the campaign's
- * key, so it cannot use a special key for one client.
+ * The evaluator sees blinded elements, which are uniform for every value. The evaluator's proof shows that it used the
+ * campaign's key, so it cannot use a special key for one client.
  */
 
 import { ristretto255, ristretto255_oprf } from "@noble/curves/ed25519.js";
@@ -29,22 +29,22 @@ export interface Evaluations {
    * Return the output of each input, 64 bytes.
    *
    * @param answer an evaluated element of 32 bytes for each input, then the proof of 64 bytes.
-   * @throws Unanswered its length, an element or the proof is wrong.
+   * @throws Unanswered the answer's length, an element or the proof is wrong.
    */
   finish(answer: Uint8Array, publicKey: Uint8Array): readonly Uint8Array[];
 }
 
 /** A discovery report that waits for the evaluator's answer. */
 export interface PendingDiscovery {
-  /** A sealed blank, to be sent instead if no answer comes. */
+  /** A sealed blank, which is sent instead of the report if no answer comes. */
   readonly blank: Uint8Array;
-  /** 32 bytes for the evaluator. They are uniform for every value. */
+  /** The blinded element for the evaluator: 32 bytes, which are uniform for every value. */
   readonly evaluation: Uint8Array;
   /** Return the sealed report. Throws Unanswered if the answer's length, element or proof is wrong. */
   finish(answer: Uint8Array): Promise<Uint8Array>;
 }
 
-/** Blind inputs; undefined means a random input. */
+/** Blind inputs of the function; for undefined, a random input is used. */
 export function evaluationsOf(inputs: readonly (Uint8Array | undefined)[], random: Random): Evaluations {
   const asked = inputs.map((given) => {
     const input = given ?? random(INPUT_BYTES);
@@ -75,17 +75,20 @@ export function nameOf(output: Uint8Array, hash: typeof blake2b): Name {
   return { hash: hashed("bin hash"), boxKey: hashed("box key") };
 }
 
-/** The maker of a campaign's reports. It is not imported: a module that two files share would become a third file. */
+/**
+ * The maker of a campaign's reports. The maker is passed in and not imported, because a module that two files share
+ * would become a third file.
+ */
 export interface Reports {
   readonly campaign: { binding(stream: "discovery"): Uint8Array };
   /** Return the text to discover in a value. */
   toldOf(value: string | null): Promise<string | undefined>;
-  /** Return a sealed report under a name; null without a name gives a blank. */
+  /** Return a sealed report with a value and its name; null as the value, without a name, gives a blank. */
   discoveryReport(value: string | null, name?: Name): Promise<Uint8Array>;
   octets(count: number): Uint8Array;
 }
 
-/** Begins a discovery report; a report with nothing to discover asks too, for a random input. */
+/** Begins a discovery report. A report with nothing to discover needs an evaluation too, of a random input. */
 export type Oblivious = (reports: Reports, value: string | null) => Promise<PendingDiscovery>;
 
 /** Return the function that begins reports, for an evaluator's key. Throws FormatError if the key is no group element. */
@@ -100,7 +103,8 @@ export function obliviousOf(publicKey: Uint8Array, hash: typeof blake2b): Oblivi
       evaluation: evaluations.blinded,
       finish: async (answer) => {
         const [output = NOTHING] = evaluations.finish(answer, publicKey);
-        // A report without a value is sealed anew too, so that neither time nor store reveals a value.
+        // A report without a value is sealed again too, so that neither the time nor the store reveals whether there is
+        // a value.
         return reports.discoveryReport(value, nameOf(output, hash));
       },
     };

@@ -7,7 +7,7 @@ import { sealAlike, sealBy } from "../wire/sealing.js";
 const HASH_BYTES = 32;
 const NOTHING = 0xffff;
 
-/** The common facts of all discovery reports of a campaign. */
+/** The facts that all discovery reports of a campaign share. */
 export interface DiscoveryFormat {
   readonly binding: Uint8Array;
   readonly maxValueBytes: number;
@@ -35,7 +35,7 @@ export function requireShort(value: string | undefined, format: Pick<DiscoveryFo
 /**
  * Make a sealed discovery report.
  *
- * @param value undefined means "nothing to discover"; then the name must be unique to this report.
+ * @param value undefined means "nothing to discover"; then no other report may have this name.
  * @param secret the ephemeral secret of the outer box, 32 random bytes.
  */
 export async function discoveryReport(
@@ -59,7 +59,7 @@ export function blankName(fresh: Uint8Array): Name {
   return { hash: fresh.subarray(0, HASH_BYTES), boxKey: fresh.subarray(HASH_BYTES) };
 }
 
-/** Pad a value to the common length. Throws FormatError if it is longer; the error does not repeat the value. */
+/** Pad a value to the common length. Throws FormatError if the value is longer; the error does not repeat the value. */
 export function padded(value: string | undefined, { maxValueBytes }: Pick<DiscoveryFormat, "maxValueBytes">): Uint8Array {
   const bytes = utf8(value ?? "");
   if (bytes.length > maxValueBytes) {
