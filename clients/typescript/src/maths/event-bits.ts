@@ -8,8 +8,8 @@ const DIGITS = 8n;
 /**
  * Draw `lanes` times 64 bits, each set with probability exactly threshold / 2**64; the result has 32 bits an element.
  *
- * All bits are drawn in parallel. Each compares its own random number with the threshold, from the highest binary digit
- * down. After eight digits one bit in 256 is undecided, and its other digits are drawn separately.
+ * All bits are drawn in parallel. For each bit, its own random number is compared with the threshold, from the highest
+ * binary digit down. After eight digits one bit in 256 is undecided, and its other digits are drawn separately.
  */
 export function eventBits(threshold: bigint, lanes: number, words: Words): Uint32Array {
   const bits = new Uint32Array(2 * lanes);

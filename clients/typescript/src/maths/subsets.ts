@@ -7,9 +7,10 @@ const HALF = 2 ** 32;
 /**
  * Draw a uniform subset of the cells without the client's own cell, in the order of drawing.
  *
- * Step j of Floyd's method draws one of the first width-size+j other cells; if the subset already has that cell, it takes
- * the last of them. A draw is the high half of a 32-bit word times the bound. If the low half shows that the draw would favour
- * some cells (Lemire 2019), the whole subset is drawn anew. So the law is exact.
+ * Step j of Floyd's method draws one of the first width-size+j other cells; if the subset already has the drawn cell,
+ * it gets the last of these cells instead. A draw is the high half of a 32-bit word times the bound. If the low half
+ * shows that the draw would favour some cells (Lemire 2019), the whole subset is drawn again. So the distribution is
+ * exactly uniform.
  */
 export function otherCells(width: number, size: number, own: number, words: Words): number[] {
   for (;;) {

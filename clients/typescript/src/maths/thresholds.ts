@@ -1,10 +1,11 @@
 /**
  * Probabilities as integer thresholds out of 2**64: an event happens if a fresh word is below its threshold.
  *
- * Python computes them with 60 decimal digits. Here every number is an integer out of 2**384, with an error of less
- * than 2**-300. Both round the same real number, which is irrational because epsilon is rational and not 0. So both give
- * the same integer unless that number is within Python's error, less than 1e-38, of an integer. `rounded` throws within
- * 2 * 2**-100 of an integer, about 1.6e-30, so its result is always Python's result.
+ * Python computes them with 60 decimal digits. This module writes every number as an integer out of 2**384, with an
+ * error of less than 2**-300. Python and this module round the same real number, which is irrational because epsilon is
+ * rational and not 0. So they give the same integer unless that real number is within Python's error, less than 1e-38,
+ * of an integer. `rounded` throws within 2 * 2**-100 of an integer, about 1.6e-30, so its result is always Python's
+ * result.
  */
 
 import { FormatError } from "../errors.js";
@@ -34,7 +35,7 @@ export function spendingFlip(epsilon: number, keep: bigint): bigint {
   if (!(keep > 0n && keep < WORD_VALUES)) throw new FormatError("p must be above 0 and below 1");
   const own = keep << BITS;
   const others = (WORD_VALUES - keep) * exponential(scaled(epsilon));
-  // Rounded up: one more than rounded down, because the number is no integer.
+  // The number is rounded up by adding 1 to the number rounded down, because it is no integer.
   return rounded((own << (64n + BITS)) / (own + others)) + 1n;
 }
 
@@ -73,7 +74,10 @@ function exponential(x: bigint): bigint {
   return sum;
 }
 
-/** Return the integer part of a number out of 2**384; throw if the number is so near an integer that it is uncertain. */
+/**
+ * Return the integer part of a number out of 2**384; throw if the number is so near an integer that its integer part is
+ * uncertain.
+ */
 function rounded(value: bigint): bigint {
   const down = (value - UNDECIDED) >> BITS;
   if (down !== (value + UNDECIDED) >> BITS) throw new FormatError("a threshold cannot be decided: change epsilon");

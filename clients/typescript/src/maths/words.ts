@@ -26,14 +26,14 @@ export function systemWords(count: number): Uint32Array {
 /**
  * Throw HushcountError if the generator was replaced by one that draws nothing, repeats itself, or changes only some bits.
  *
- * A true generator is refused with a probability below 2**-110. A generator that is bad in another way is not detected.
+ * A true generator is refused with a probability below 2**-110. A generator with any other fault is not detected.
  */
 export function requireGenerator(): void {
   const draws: Uint8Array[] = [];
   try {
     for (let draw = 0; draw < DRAWS; draw += 1) draws.push(freshBytes(DRAWN));
   } catch {
-    // There is no generator, so nothing was drawn.
+    // If there is no generator, nothing was drawn, so the check below fails.
   }
   // For each place, the bits that differ between draws.
   const changing = Array.from({ length: DRAWN }, (_, place) =>
@@ -60,7 +60,10 @@ export function event(threshold: bigint, words: Words): boolean {
   return wordOf(words) < threshold;
 }
 
-/** Draw an integer that is exactly uniform on 0..bound-1. A word in the incomplete last interval is drawn again. */
+/**
+ * Draw an integer that is exactly uniform on 0..bound-1. If a word is in the incomplete last interval, another word is
+ * drawn.
+ */
 export function uniform(bound: bigint, words: Words): bigint {
   const limit = WORD_VALUES - (WORD_VALUES % bound);
   let word = wordOf(words);

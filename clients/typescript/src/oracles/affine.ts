@@ -7,7 +7,10 @@ export function primeOf(domain: number | undefined): bigint {
   return domain === undefined ? PRIME_61 : BigInt(primeAtLeast(domain));
 }
 
-/** Return affine functions of a prime field, folded into fewer buckets; with P buckets they are not folded. */
+/**
+ * Return affine functions of a prime field, whose values are folded into fewer buckets; with P buckets nothing is
+ * folded.
+ */
 export function affine(prime: bigint, buckets: bigint): Encoder {
   if (!(buckets >= 2n && buckets <= prime)) {
     throw new FormatError(`B is ${String(buckets)}, must be in 2..${String(prime)} buckets`);

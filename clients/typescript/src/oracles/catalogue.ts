@@ -1,4 +1,4 @@
-/** The catalogue of frequency oracles: it builds the mechanism from the name and the parameters in a campaign file. */
+/** The catalogue of frequency oracles: builds a mechanism from its name and its parameters in a campaign file. */
 
 import { FormatError, UsageError } from "../errors.js";
 import type { Design } from "./design.js";

@@ -22,7 +22,10 @@ export interface Design {
   readonly weights: readonly number[];
 }
 
-/** Return width-size-digest, by which a campaign names a design: it binds the rows, their order and their weights. */
+/**
+ * Return width-size-digest, the name of a design in a campaign; the digest fixes the rows, their order and their
+ * weights.
+ */
 export function nameOf({ width, size, turns, blocks, weights }: Design): string {
   const text = JSON.stringify([width, size, turns, blocks, weights]);
   const digest = hex(blake2b(utf8(text), { length: 32, person: "hushcount design" }));
@@ -71,9 +74,9 @@ function designOf(data: unknown, name: string): Design {
 }
 
 /**
- * Return the design that a campaign names: a constructed one, or a design of the app.
+ * Return the design that a campaign names: a constructed design, or a design of the app.
  *
- * @throws FormatError the design is neither: the app must pass its file.
+ * @throws FormatError the design is not known, so the app must pass its file.
  */
 export function designNamed(name: string, given: readonly Design[]): Design {
   const [, width = "", size = ""] = NAME.exec(name) ?? [];
@@ -141,11 +144,11 @@ export function weightedDesign(epsilon: number, design: Design): Responder {
     respond: (item, words) => {
       const own = Number(item);
       const kept = event(keep, words);
-      // The rows with a moved cell are the rows with cell 0, turned further.
+      // The rows with a moved cell are the rows with cell 0, turned by the cell's number.
       const [holding, missing] = choicesOf(own < turns ? 0 : own);
       const [held, other] = [rowOf(holding, words), rowOf(missing, words)];
       const row = kept ? held : other;
-      // Cell number `turns` stays in place, and with one turn all cells do: then nothing is turned.
+      // Cell number `turns` is never moved, and with one turn no cell is moved. Then nothing is turned.
       const turn = ((row % turns) + own) % turns;
       return { numbers: [BigInt(row - (row % turns) + turn)] };
     },
@@ -163,7 +166,8 @@ function keptOf(epsilon: number, totals: readonly bigint[], total: bigint): bigi
   const [above, below] = one * second >= other * low ? [one, low] : [other, second];
   const keep = spendingThreshold(epsilon, above + below, below);
   const [p, q] = [keep, WORD_VALUES - keep];
-  // For a row with both cells, neither, or the second only, the ratio must not exceed p/q * above/below.
+  // For a row with both cells, with neither cell, or with only the second cell, the ratio must not exceed p/q *
+  // above/below.
   const isWithin = (top: bigint, bottom: bigint): boolean => top * q * below <= bottom * p * above;
   if (isWithin(high, low) && isWithin(total - low, total - high) && isWithin(high * q, (total - high) * p)) return keep;
   throw new FormatError("the design is hardly balanced: a report could spend more than epsilon");

@@ -1,4 +1,4 @@
-/** Encoders: they map an item to a cell, by a function that is drawn for each report. */
+/** Encoders map an item to a cell, by a function that is drawn for each report. */
 
 import type { NumberField } from "../wire/packing.js";
 

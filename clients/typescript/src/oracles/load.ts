@@ -1,4 +1,4 @@
-/** Loads the module of one mechanism, and no others. */
+/** Loads the module of one mechanism, and no other module. */
 
 import { part } from "../loading.js";
 import { buildFrom, familyOf, type FamilyName } from "./catalogue.js";
@@ -6,7 +6,7 @@ import { FAMILY as cells } from "./families/cells.js";
 import type { Family, MechanismTerms } from "./given.js";
 import type { Mechanism } from "./mechanism.js";
 
-/** The most frequent mechanisms are small and part of the page: nothing is loaded for them. */
+/** The most frequent mechanisms are small and part of the page, so no module is loaded for these mechanisms. */
 const MODULES: Readonly<Record<FamilyName, () => Promise<{ readonly FAMILY: Family }> | { readonly FAMILY: Family }>> = {
   cells: () => ({ FAMILY: cells }),
   pools: () => import("./families/pools.js"),

@@ -31,7 +31,7 @@ export function coefficients(seed: string, k: number, row: number): readonly [bi
   return [word(row), word(k + row), word(2 * k + row)];
 }
 
-/** Return the chain of two encoders: the first one's cell is the second one's item. */
+/** Return the chain of two encoders: the cell of the first encoder is the item of the second encoder. */
 export function nested(outer: Encoder, inner: Encoder): Encoder {
   const named = outer.fields.length;
   return {

@@ -1,14 +1,14 @@
-/** Responders: they turn a cell into a randomised answer. Each draws all its words, whatever the cell is. */
+/** Responders turn a cell into a randomised answer. A responder draws the same number of words whatever the cell is. */
 
 import { FormatError } from "../errors.js";
 import { WORD_VALUES } from "../maths/thresholds.js";
 import { event, uniform, type Words } from "../maths/words.js";
 import type { NumberField, Tail } from "../wire/packing.js";
 
-/** Longest report before sealing, in bytes, and most cells in a report. */
+/** The greatest length of a report before sealing, in bytes, and the greatest number of cells in a report. */
 export const MOST_BYTES = 2 ** 16;
 
-/** The number fields of an answer, and the code of its tail. */
+/** The fields of an answer that are numbers, and the code of its tail. */
 export interface Answer {
   readonly numbers: readonly bigint[];
   readonly code?: bigint;
@@ -38,7 +38,7 @@ export function randomisedResponse(width: bigint, keep: bigint): Responder {
   };
 }
 
-/** Throw unless a report of `size` of `width` cells carries some information, but not all. */
+/** Throw unless a report of `size` of `width` cells reveals something about the cell, but not the cell itself. */
 export function requireSized(width: bigint, size: bigint, keep: bigint): void {
   if (width < 2n) throw new FormatError(`width is ${String(width)}, must be at least 2 cells`);
   if (!(size >= 1n && size < width)) {

@@ -1,21 +1,24 @@
 /**
- * Tracks arrivals: of each stream, no more reports than the cap count in a window of the collector's clock.
+ * Counts arrivals of reports, because in each window of the collector's clock at most the cap of each stream's reports
+ * count.
  *
  * The shuffler counts a report in the window in which it arrives, whenever it was made. So a report is made only if the
  * waiting reports of its stream, plain values included, and the arrivals in the present window are together below the cap.
- * Then no report is charged that the cap drops: after days offline, the first reports wait, and later ones were not made.
+ * So no report is charged that the cap would drop: of the reports of several days offline, the first wait, and the
+ * later ones were never made.
  *
  * The present window follows the collector's clock: the `Date` of its last answer 202, plus the time that has passed on the
- * device since. Before such an answer, and if the device's clock was set back since, it follows the device's clock. If the
- * clock was set ahead after that answer, a later window is assumed until the next answer: then one window's cap may be
- * charged for reports that are dropped.
+ * device since. Before the first such answer, and if the device's clock was set back after the last answer, the present
+ * window follows the device's clock. If the clock was set ahead after that answer, a later window is assumed until the
+ * next answer, so reports up to one window's cap may be charged although the shuffler drops them.
  *
- * A report that left with a page, without an answer, is sent again only in the window in which it left, as only there it is
- * sure to be counted once. Later it counts as an arrival in that window.
+ * A report that left with a page, without an answer, is sent again only in the window in which it left, because only in
+ * this window the report surely counts once. After this window the report is not sent again, and counts as an arrival
+ * in the window.
  *
- * A collector that lies about the time gains no report and no budget: reports in a window of the device's clock are limited
- * separately (budget/allowance.ts). It can stop its client from making reports, for two windows on the device after an
- * answer.
+ * A collector that lies about the time gets no additional reports, and no additional budget is spent: reports in a
+ * window of the device's clock are limited separately (budget/allowance.ts). Such a collector can only stop its client
+ * from making reports, for two windows of the device's clock after an answer.
  */
 
 import { countOf, lastChanged, type Counts } from "../budget/last-changed.js";
@@ -37,7 +40,7 @@ type ByStream = Readonly<Partial<Record<Stream, number>>>;
 interface Arrived {
   /** Time of the last answer by the device's clock, since 1970. */
   readonly answered: number;
-  /** How far the collector's clock was then ahead of the device's clock. */
+  /** By how much the collector's clock was ahead of the device's clock at the last answer. */
   readonly ahead: number;
   /** Arrived reports of the last windows, by start of the window and by stream. */
   readonly windows: Counts<number, ByStream>;
@@ -57,9 +60,10 @@ export class Arrivals {
   }
 
   /**
-   * Throw OverCap unless all requested reports would count.
+   * Throw OverCap unless the cap allows that all requested reports count.
    *
-   * Tabs that report at the same moment may together exceed the cap; the excess reports are charged, but dropped.
+   * If several tabs report at the same moment, their reports may together exceed the cap; reports over the cap are
+   * charged, but dropped.
    *
    * @param anew the reports are made from waiting plain values, which are counted already.
    */
@@ -88,7 +92,8 @@ export class Arrivals {
   /**
    * Remove reports that the collector took, and count them; return how many were still in the queue.
    *
-   * @param at time of the answer by the collector's clock, in milliseconds since 1970; undefined if it did not say.
+   * @param at time of the answer by the collector's clock, in milliseconds since 1970; undefined if the answer did not
+   * state it.
    */
   sent(keys: readonly string[], at: number | undefined): Promise<number> {
     return this.#store.change([...keys, this.#key], (found) => {
@@ -103,14 +108,14 @@ export class Arrivals {
    * Remove reports that left with a page, and count them in the window in which they left; return how many were still
    * in the queue.
    *
-   * Do nothing and return undefined while a request could still arrive in that window.
+   * Do nothing and return undefined while a request could still arrive in the window in which the reports left.
    *
    * @param left time when they left, by the device's clock.
    */
   left(keys: readonly string[], left: number): Promise<number | undefined> {
     return this.#store.change([...keys, this.#key], (found) => {
       const [before, now] = [arrivedOf(found.at(-1)), Date.now()];
-      // If the clock was set back since, the window is unknown.
+      // If the clock was set back since the reports left, the window in which they left is unknown.
       const isSame = left <= now && this.#windowOf(before, now, left) === this.#windowOf(before, now, now + LEASE);
       return isSame ? { result: undefined } : this.#counted(keys, found, before, now, Math.min(left, now));
     });
@@ -128,7 +133,8 @@ export class Arrivals {
     const streams = found.slice(0, -1).flatMap((entries) => entries.map((entry) => waitingOf(entry).stream));
     const counts: Partial<Record<Stream, number>> = own(countOf(kept.windows, start));
     for (const stream of streams) if (stream !== "") counts[stream] = (counts[stream] ?? 0) + 1;
-    // The next window may have begun at another collector. Later windows come from a wrong clock.
+    // One window later is kept, because it may have begun at another collector. Even later windows come from a wrong
+    // clock.
     const next = this.#windowOf(kept, now, now) + this.#window;
     const known = kept.windows.filter(([other]) => other <= next);
     const arrived = { ...kept, windows: lastChanged(known, start, counts) };

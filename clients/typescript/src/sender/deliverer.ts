@@ -13,33 +13,45 @@ import type { Present } from "./present.js";
 import { isRecent, type Claimed, type Queue, type Queued, type Waiting } from "./queue.js";
 import type { Verdict } from "./verdict.js";
 
-/** Most reports and bytes of one request; after the refusal "smaller" the number is halved. */
+/**
+ * The largest number of reports and of bytes in one request; after the refusal "smaller" the number of reports is
+ * halved.
+ */
 const MOST_REPORTS = 128;
 const MOST_BYTES = 1 << 16;
 const UNTIL_MADE = 3_600_000;
-/** Most refusals of one report by others than the collector. With the pauses between them they take about six days. */
+/**
+ * The largest number of refusals of one report by anyone else than the collector. With the pauses between tries, this
+ * number is reached after about six days.
+ */
 const MOST_REFUSALS = 200;
 
 /**
- * The result of one call of `deliver`. Reports that waited before, or came meanwhile, are now sent, dropped or waiting:
- * `before + reported + added = sent + dropped + waiting`, if one tab delivers.
+ * The result of one call of `deliver`. Reports that waited before the call, or were made during the call, are now sent,
+ * dropped or waiting: `before + reported + added = sent + dropped + waiting`, if one tab delivers.
  */
 export interface Delivery {
   /** Reports that the collector has on its disk. */
   readonly sent: number;
   /** Reports that were made from waiting plain values. */
   readonly remade: number;
-  /** How many more reports than plain values were made: one value may become a report of each stream. */
+  /**
+   * By how many the reports that were made exceed their plain values, because one value may become a report of each
+   * stream.
+   */
   readonly added: number;
-  /** Reports that were given up, by reason. Those of reason `left_with_page` have most probably arrived. */
+  /**
+   * Reports that were given up, by reason. Reports that were given up for the reason `left_with_page` have most
+   * probably arrived.
+   */
   readonly dropped: Readonly<Record<string, number>>;
-  /** Reports, and plain values, that wait now. */
+  /** The number of reports and plain values that wait now. */
   readonly waiting: number;
   /** After failures, no report is sent before this time, in milliseconds since 1970; undefined: no failure. */
   readonly heldUntil: number | undefined;
   /**
-   * Discovery reports that go as blanks, because their evaluations did not come, by reason. They are sent, or they wait,
-   * like all others.
+   * By reason, the number of discovery reports that became blanks, because their evaluations did not come. Blanks are
+   * sent, or wait, like all other reports.
    */
   readonly blank: Readonly<Record<string, number>>;
 }
@@ -81,7 +93,8 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
     sent: 0,
     remade: 0,
     added: 0,
-    // A reason may be any word, such as the name of a property that all objects inherit.
+    // The counts inherit nothing, because a reason may be any word, such as the name of a property that all objects
+    // inherit.
     dropped: Object.create(null) as Record<string, number>,
     asked: false,
     makes: true,
@@ -98,7 +111,7 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
     if (claimed === undefined) break;
     to.leaving.remove(claimed.from);
     if (await arrivedBefore(to, claimed, done)) continue;
-    // The page slept, so another tab may have claimed the reports meanwhile.
+    // The page slept since the claim, so another tab may have claimed the reports meanwhile.
     if (!isRecent(claimed.at, Date.now())) continue;
     if (isPlain(claimed)) await makeAnew(to, claimed, done);
     else await settle(to, claimed, await post(to.target, claimed.reports, false), done);
@@ -110,7 +123,9 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
   return { sent, remade, added, dropped, waiting: await queue.waiting(), heldUntil: held };
 }
 
-/** Give up reports that left with a page in an earlier window: sent again, they might count twice. */
+/**
+ * Give up reports that left with a page in an earlier window, because they might count twice if they were sent again.
+ */
 async function arrivedBefore(to: Delivering, claimed: Claimed, done: Done): Promise<boolean> {
   const left = claimed.reports[0]?.waiting.left;
   if (left === undefined) return false;
@@ -163,13 +178,17 @@ async function again(to: Delivering, claimed: Claimed, said: Verdict): Promise<v
   log.add("again", claimed.reports.length, said.reason, streamOf(claimed));
 }
 
-/** Turn reports of a closed epoch into plain values, to make new reports from them; drop reports without a value. */
+/**
+ * Turn reports of a closed epoch into their plain values, from which new reports are made; drop reports without a kept
+ * value.
+ */
 async function closed(to: Delivering, claimed: Claimed, said: Verdict, done: Done): Promise<void> {
   const { queue, present } = to;
   const stream = streamOf(claimed);
   const kept = claimed.reports.some(({ waiting }) => waiting.value !== undefined);
   if (!done.asked) {
-    // Even if no report is made anew: the next reports must be of the present epoch.
+    // The campaign file is fetched even if no report is made again, because the next reports must be of the present
+    // epoch.
     done.asked = true;
     done.maker = await present.refreshed("anyway");
   }
@@ -179,7 +198,7 @@ async function closed(to: Delivering, claimed: Claimed, said: Verdict, done: Don
   }
   const fingerprint = claimed.reports[0]?.waiting.fingerprint;
   if (done.maker === undefined || done.maker.campaign.fingerprint === fingerprint) {
-    // The collector is about to change epochs, or serves a campaign file for which it takes no reports.
+    // Try later: the collector is about to change epochs, or serves a campaign file for which it takes no reports.
     await again(to, claimed, said);
     return;
   }
@@ -199,7 +218,8 @@ async function makeAnew(to: Delivering, claimed: Claimed, done: Done): Promise<v
     const streams = maker.campaign.streams.filter((each) => stream === "" || stream === each);
     const made = await madeOf(to, maker, streams, value);
     if (made === "over_cap" || made === "no_valid_key") {
-      // The cap is reached, or keys have expired. The other values would fail too, and must not delay other reports.
+      // The cap is reached, or keys have expired. The other waiting values would fail too, and must not delay waiting
+      // reports.
       done.makes = false;
       await to.queue.giveBack(claimed.reports.slice(place), Date.now() + UNTIL_MADE);
       to.log.add("again", claimed.reports.length - place, made);

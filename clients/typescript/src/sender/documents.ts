@@ -1,7 +1,9 @@
 /**
- * The documents of a campaign that a collector serves, with a kept copy of each, and the time to ask for it again.
+ * The documents of a campaign that a collector serves; of each document a copy is kept, with the time to ask for it
+ * again.
  *
- * No request is conditional: with an ETag that only one client got, a collector could recognise this client later.
+ * No request is conditional, because a collector could give an ETag to one client only, and recognise the client by
+ * this ETag later.
  */
 
 import { DeliveryError } from "../errors.js";
@@ -10,7 +12,10 @@ import type { Store, Value } from "../store/store.js";
 import { send, type Fetch } from "./http.js";
 import { LONGEST_WAIT, randomTime } from "./timing.js";
 
-/** In milliseconds. With a shorter age, a collector could often see when this device is in use. */
+/**
+ * The shortest time between two requests for a document, in milliseconds. With a shorter time, a collector could often
+ * see when this device is in use.
+ */
 export const LEAST_AGE = 3_600_000;
 const AGE = /(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])/;
 const MOST_DOCUMENTS = 10;
@@ -19,14 +24,14 @@ const MOST_DOCUMENTS = 10;
 export interface Document {
   readonly data: Uint8Array;
   readonly signature: string;
-  /** Time to ask again, in milliseconds since 1970. */
+  /** The time at which the document is requested again, in milliseconds since 1970. */
   readonly refreshAt: number;
 }
 
 /** Documents by name: campaign, log, dictionary. */
 export type Documents = Readonly<Record<string, Document>>;
 
-/** The collector answered, but not with the document. */
+/** The collector answered, but the answer is not the document. */
 export class NotServed extends DeliveryError {}
 
 /** Return whether two answers are the same file under the same signature. */
@@ -55,7 +60,7 @@ export function refreshAt(cacheControl: string, now: number): number {
  *
  * The request contains no client token, and nothing that a collector gave to this client alone.
  *
- * @throws DeliveryError no whole answer came. NotServed: the answer is not the document.
+ * @throws DeliveryError no complete answer came. NotServed: the answer is not the document.
  */
 export async function fetchDocument(
   fetcher: Fetch,

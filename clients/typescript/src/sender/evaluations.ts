@@ -1,9 +1,9 @@
 /**
- * The evaluations that a page asks for: a separate module, which only an oblivious campaign needs.
+ * The evaluations that a page requests. This is a separate module, because only an oblivious campaign needs it.
  *
  * The sealed blank of each value is in the queue; evaluation and value are in this page's memory only. Each value gets one
- * evaluation, at a random time that does not depend on the value. The finished report replaces the blank in the queue. So
- * exactly one discovery report leaves for each value, even if the page closes or no answer comes.
+ * evaluation, at a random time that does not depend on the value. The finished report replaces the blank in the queue.
+ * So exactly one discovery report is sent for each value, even if the page closes or no answer comes.
  */
 
 import type { Budget } from "../budget/budget.js";
@@ -24,7 +24,7 @@ import type { verdict } from "./verdict.js";
 const ANSWER_BYTES = ELEMENT_BYTES + PROOF_BYTES;
 const OCTETS = "application/octet-stream";
 
-/** Functions that the page has already. */
+/** Functions of the page, which are passed in so that this module need not import them. */
 export interface Tools {
   readonly send: typeof send;
   readonly verdict: typeof verdict;
@@ -45,11 +45,14 @@ export interface Circumstances extends Tools {
   readonly leaving: Leaving;
   readonly log: EventLog;
   readonly delay: number;
-  /** How long an evaluation is requested again if nobody answers. */
+  /** For how long an evaluation is requested again if nobody answers. */
   readonly answerWithin: number;
 }
 
-/** An evaluation with its blank: `at` is the time to ask, from `until` on the blank may go, in milliseconds since 1970. */
+/**
+ * An evaluation with its blank. `at` is the time to request it; from `until` on the blank may be sent; both are in
+ * milliseconds since 1970.
+ */
 interface Begun {
   readonly pending: PendingDiscovery;
   readonly at: number;
@@ -74,10 +77,10 @@ interface Outcome {
 export class Asking {
   readonly #given: Circumstances;
   readonly #open = new Set<Evaluation>();
-  /** Evaluations by their blanks: if a blank cannot be queued, it is forgotten with its evaluation. */
+  /** Evaluations by their blanks. If a blank cannot be queued, both the blank and its evaluation are forgotten. */
   readonly #begun = new WeakMap<Waiting, Begun>();
   #failures = 0;
-  /** The pause after failures. It ends with the page, as the evaluations do. */
+  /** The end of the pause after failures. It is in memory only, because evaluations end when the page closes. */
   #heldUntil = 0;
 
   constructor(given: Circumstances) {
@@ -110,20 +113,20 @@ export class Asking {
     }
   }
 
-  /** Time of the next request for an evaluation, in milliseconds since 1970; infinity without any. */
+  /** Time of the next request for an evaluation, in milliseconds since 1970; infinity if no evaluation waits. */
   next(): number {
     const now = Date.now();
     return Math.max(Math.min(...[...this.#open].map(({ at }) => this.#later(at, now))), this.#later(this.#heldUntil, now));
   }
 
   /**
-   * Ask for due evaluations, or for all if `early`; return how many reports go as blanks, by reason.
+   * Request due evaluations, or all evaluations if `early`; return by reason how many reports became blanks.
    *
-   * A failed evaluation is requested again after a pause, with the same bytes, until its time is up. If its time ran out
-   * while the page slept, it is still requested once.
+   * A failed evaluation is requested again after a pause, with the same bytes, until its time `until`. If this time
+   * passed while the page slept, the evaluation is still requested once.
    *
    * @param target the campaign and client of the evaluations.
-   * @param last if an evaluation fails now, it is not tried again: its blank goes.
+   * @param last an evaluation that fails now is not requested again, and its blank is sent.
    */
   async ask(target: Target, early: boolean, last = false): Promise<Readonly<Record<string, number>>> {
     const blanks: Record<string, number> = {};
@@ -132,12 +135,12 @@ export class Asking {
       const reason = await this.#settle(evaluation, outcome);
       if (reason !== undefined) blanks[reason] = (blanks[reason] ?? 0) + 1;
     };
-    // Evaluations that come or get due later are handled in the next call.
+    // Evaluations that begin or become due during this call are handled in the next call.
     const now = Date.now();
     const open = [...this.#open];
     const due = (await this.#waiting(open)).filter(({ at }) => early || this.#later(at, now) <= now);
     if (this.#later(this.#heldUntil, now) <= now) {
-      // Another call may have taken the evaluation.
+      // Another call may have requested this evaluation meanwhile.
       const taken = due.filter((evaluation) => this.#open.delete(evaluation));
       await Promise.all(
         taken.map(async (evaluation) => {
@@ -152,13 +155,19 @@ export class Asking {
     return blanks;
   }
 
-  /** Return a kept time; 0 if it is further ahead than this number of longest waits, as after a clock was set back. */
+  /**
+   * Return a kept time; or 0 if it is further in the future than `waits` longest waits, which happens after a clock was
+   * set back.
+   */
   #later(time: number, now: number, waits = 1): number {
     const { isAhead, longestWait } = this.#given;
     return isAhead(time, now, waits * longestWait) ? time : 0;
   }
 
-  /** Return evaluations with a blank that is still in the queue. If a blank was sent or deleted, nothing is requested. */
+  /**
+   * Return evaluations with a blank that is still in the queue. If a blank was sent or deleted, its evaluation is not
+   * requested.
+   */
   #waiting(open: readonly Evaluation[]): Promise<readonly Evaluation[]> {
     return this.#given.store.change(
       open.map(({ row }) => row.key),
@@ -166,7 +175,7 @@ export class Asking {
     );
   }
 
-  /** Ask for one evaluation; undefined: it is requested again later. */
+  /** Request one evaluation, and return its outcome; undefined if the evaluation is requested again later. */
   async #ask(target: Target, evaluation: Evaluation, keepalive: boolean): Promise<Outcome | undefined> {
     const { log, pause } = this.#given;
     const outcome = own(await this.#answered(target, evaluation, keepalive));
@@ -176,7 +185,7 @@ export class Asking {
       return outcome;
     }
     this.#open.add(evaluation);
-    // Evaluations that fail together count as one failure.
+    // Evaluations that fail in the same call count as one failure for the length of the pause.
     const now = Date.now();
     if (this.#later(this.#heldUntil, now) <= now) {
       this.#failures += 1;
@@ -195,7 +204,8 @@ export class Asking {
       return this.#refusalOf(answer) ?? { body: await pending.finish(answer.body) };
     } catch (error) {
       if (error instanceof DeliveryError) return { reason: "no_answer", again: true };
-      // Not requested again: an evaluator with a special key for one client could otherwise choose the moment to mark it.
+      // The evaluation is not requested again, because an evaluator with a special key for one client could otherwise
+      // choose the moment at which it marks the client.
       if (error instanceof Unanswered) return { reason: "equivocation" };
       throw error;
     }
@@ -210,12 +220,16 @@ export class Asking {
     }
     const { fate, reason: said, wait } = this.#given.verdict(answer, 1);
     const reason = said === "" || said === "no_collector" ? "no_evaluator" : said;
-    // An evaluator that does not know the campaign file may read it soon.
+    // The evaluation is requested again, because an evaluator that does not know the campaign file yet may soon read
+    // this file.
     const again = fate === "again" || fate === "refused" || fate === "sent" || reason === "unknown_fingerprint";
     return again ? { reason, again, wait } : { reason };
   }
 
-  /** Replace the blank by the finished report, or let the blank go, at a random time; return why the blank goes. */
+  /**
+   * Replace the blank by the finished report, or keep the blank; either is sent at a random time. Return why the blank
+   * is sent.
+   */
   async #settle(evaluation: Evaluation, outcome: Outcome): Promise<string | undefined> {
     const { queue, leaving, log, delay, randomTime } = this.#given;
     const { row } = evaluation;
@@ -224,7 +238,8 @@ export class Asking {
     const rows = await queue.replace(row, [own({ ...waiting, body, due: Date.now() + randomTime(delay) })]);
     leaving.add(rows);
     const reason = why ?? (rows.length === 0 ? "too_late" : undefined);
-    // The blank was in the queue when the evaluation was requested; another tab has sent or deleted it since.
+    // The blank was in the queue when the evaluation was requested, but another tab has sent or deleted the blank
+    // since.
     if (rows.length === 0 && reason === "no_answer") return undefined;
     log.add(reason === undefined ? "answered" : "blank", 1, reason ?? "", "discovery");
     return reason;

@@ -9,7 +9,7 @@ import type { Verdict } from "./verdict.js";
 interface Hold {
   readonly failures: number;
   readonly until: number;
-  /** Whether an answer came: then going online again does not end the pause. */
+  /** Whether an answer came. If so, the pause does not end when the device goes online again. */
   readonly answered: boolean;
 }
 
@@ -36,7 +36,7 @@ export function release(store: Store, campaign: string): Promise<void> {
   return store.change([], () => ({ remove: [keyOf(campaign)], result: undefined }));
 }
 
-/** End the pause unless an answer had come: the device was offline, and is online again. */
+/** End the pause, because the device is online again; but not if the pause began with an answer. */
 export function resume(store: Store, campaign: string): Promise<void> {
   const key = keyOf(campaign);
   return store.change([key], ([found]) => {

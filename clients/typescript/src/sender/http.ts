@@ -4,10 +4,13 @@ import { DeliveryError, UsageError } from "../errors.js";
 import { own } from "../own.js";
 
 const LONGEST_REQUEST = 30_000;
-/** Longest body of a refusal: problem details are short. */
+/** Longest body of a refusal that is read, because problem details are short. */
 export const PROBLEM_BYTES = 1 << 14;
 
-/** A request; with `keepalive` it outlives the page. The bodies of all such requests have at most 64 KiB together. */
+/**
+ * A request; with `keepalive` it continues after the page has closed. Browsers allow at most 64 KiB for the bodies of
+ * all such requests together.
+ */
 export interface Request {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -55,7 +58,10 @@ export async function send(fetcher: Fetch, given: Request): Promise<Answer> {
   return { status, headers, media, body: await bodyOf(response, request.mostBytes) };
 }
 
-/** Return the body. If it is too long or breaks off, throw for status 200; for others return none, as the status suffices. */
+/**
+ * Return the body. If the body is too long or breaks off, throw for status 200; for another status return an empty
+ * body, because the status is enough.
+ */
 async function bodyOf({ status, headers, body }: Response, mostBytes: number | undefined): Promise<Uint8Array> {
   const none = new Uint8Array();
   if (body === null) return none;
@@ -71,7 +77,10 @@ async function bodyOf({ status, headers, body }: Response, mostBytes: number | u
   throw new DeliveryError(`the collector's answer has more than ${String(most)} bytes, must have at most that many`);
 }
 
-/** Return the bytes of a stream; undefined if they are more than `most`. Throws DeliveryError if the stream breaks. */
+/**
+ * Return the bytes of a stream; undefined if there are more than `most` bytes. Throws DeliveryError if the stream
+ * breaks.
+ */
 export async function readBounded(
   stream: ReadableStream<Uint8Array>,
   most: number,
@@ -102,7 +111,9 @@ export async function readBounded(
   return whole;
 }
 
-/** Return an address without its final slash. Throws UsageError unless it is https, or http on this machine. */
+/**
+ * Return an address without its final slash. Throws UsageError unless the address is https, or http on this machine.
+ */
 export function addressOf(site: string, name = "site"): string {
   const url = URL.canParse(site) ? new URL(site) : undefined;
   const isLocal = url?.protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);

@@ -1,4 +1,4 @@
-/** Groups calls that come close together: one step of the store serves many calls. */
+/** Groups calls that come close together, so that one step of the store does the work of many calls. */
 
 import { StoreError } from "../errors.js";
 
@@ -11,8 +11,8 @@ interface Call<Value> {
 /**
  * Return a function that does `work` with the values of many calls together, at most `most`, one group after the other.
  *
- * If the work fails for a group, it is tried with each half, so that one bad value does not affect the others. If the store
- * fails, the whole group fails.
+ * If the work fails for a group, the work is tried with each half of the group, so that one bad value does not affect
+ * other values. If the store fails, the whole group fails.
  */
 export function inTurn<Value>(work: (values: readonly Value[]) => Promise<void>, most: number): (value: Value) => Promise<void> {
   const waiting: Call<Value>[] = [];

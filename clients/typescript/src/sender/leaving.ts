@@ -1,4 +1,7 @@
-/** Reports that leave with the page: this tab's queued reports are sent by requests that outlive the page. */
+/**
+ * Reports that leave with the page: when a page closes, this tab's queued reports are sent by requests that outlive the
+ * page.
+ */
 
 import type { Arrivals } from "./arrivals.js";
 import { forgetLeft, noteLeft } from "./left-notes.js";
@@ -10,22 +13,27 @@ import { batches, isRecent, type Queue, type Queued } from "./queue.js";
 const MOST_BYTES = 60_000;
 
 /**
- * The reports that this tab has queued and not sent. A page that closes has no time to read them from the store.
+ * The reports that this tab has queued and not sent, in memory, because a page that closes has no time to read the
+ * store.
  *
- * So it sends only reports that are not due, because other tabs do not send these, and that were in the store a short time
- * ago: an app may deliver early in another tab, and this tab may have slept. Other reports are sent from the store.
+ * A closing page sends only reports that are not due, because other tabs do not send such reports. It also sends only
+ * reports that were in the store a short time ago, because an app may deliver early in another tab, and this tab may
+ * have slept. All other reports are sent later, from the store.
  *
- * The reports stay in the store until the collector's answer is settled there, by this tab if the page lives on. Otherwise
- * nobody gets the answer, and a note has the time when the reports left (left-notes.ts). The next page sends the same bytes
- * again in the same window only, where they are counted once (arrivals.ts). Without a note it sends them later too, and
- * after the operator's grace period they count twice. `sendBeacon` is not used: it cannot send the header with the client
- * token, without which the cap would have no effect.
+ * The reports stay in the store until the collector's answer is settled there, by this tab if the page lives on. If the
+ * page closes, nobody gets the answer, but a note has the time when the reports left (left-notes.ts). The next page
+ * sends the same bytes again only in the same window, in which equal bytes count once (arrivals.ts). Without a note, a
+ * page sends the reports again in later windows too, and after the operator's grace period such reports count twice.
+ * `sendBeacon` is not used: it cannot send the header with the client token, without which the cap would have no
+ * effect.
  */
 export class Leaving {
   readonly #reports = new Map<string, Queued>();
   #settled: Promise<unknown> = Promise.resolve();
 
-  /** If the page lives on: wait until the answers to reports that left are settled in the store. */
+  /**
+   * Wait until the answers to reports that left are settled in the store; this ends only if the page was not closed.
+   */
   async settled(): Promise<void> {
     await this.#settled;
   }
@@ -43,7 +51,7 @@ export class Leaving {
     for (const key of keys) this.#reports.delete(key);
   }
 
-  /** Ask the store which reports are still there, and forget the others. */
+  /** Ask the store which of the reports it still has, and forget all other reports. */
   async renew(queue: Queue): Promise<void> {
     const asked = [...this.#reports.values()];
     if (asked.length === 0) return;
@@ -51,7 +59,7 @@ export class Leaving {
     for (const { key } of asked) {
       const report = standing.get(key);
       if (report === undefined) this.#reports.delete(key);
-      // A report may have been claimed meanwhile.
+      // The report may have been removed here while the store was read, because it was claimed.
       else if (this.#reports.has(key)) this.#reports.set(key, report);
     }
   }
@@ -79,7 +87,8 @@ export class Leaving {
       if (outlivePages()) noteLeft(keys, now);
       const said = await post(target, reports, true);
       const number = said.fate === "sent" ? await arrivals.sent(keys, said.at) : 0;
-      // A closing page is told that its requests failed, although they arrive. Its next task never runs.
+      // A closing page is told that its requests failed, although they arrive. So failures are handled in the next
+      // task, which never runs in a closing page.
       await nextTask();
       forgetLeft(keys);
       return number;

@@ -1,16 +1,21 @@
 /**
- * Notes of the reports that left with a page, in `localStorage`. A closing page's write to it is sure to be kept; a write
- * to IndexedDB is not.
+ * Notes of the reports that left with a page, in `localStorage`. A closing page's write to `localStorage` is surely
+ * kept, but a write to IndexedDB may be lost.
  *
  * Each report has its own item, so that tabs that close at the same moment do not overwrite each other's notes: the
  * report's key in the queue, which reveals no value, with the time. A tab that reads the queue finds the note with the
- * report. A tab that claims the report stores the time with it, and deletes the note; so does a page that gets the answer.
+ * report. A tab that claims the report stores the time with the report, and deletes the note. A page that gets the
+ * answer deletes the note too.
  *
- * No note is written in a worker, which has no `localStorage`, nor if a person forbids it, nor if it is full.
+ * No note is written in a worker, which has no `localStorage`, or if the person forbids `localStorage`, or if
+ * `localStorage` is full.
  */
 
 const PREFIX = "hushcount/left/";
-/** The oldest notes are deleted: another tab claimed their reports as they left, or their store ended with the page. */
+/**
+ * The largest number of notes. Older notes are deleted: their reports were claimed by another tab as they left, or were
+ * in a store that ended with its page.
+ */
 const MOST_NOTES = 2000;
 
 /** Note that reports leave at a time, in milliseconds since 1970. */
@@ -56,7 +61,7 @@ function namesIn(storage: Storage, prefix: string): string[] {
   return names.filter((name) => name.startsWith(PREFIX + prefix));
 }
 
-/** Return the time in an item; -1 if it holds none. */
+/** Return the time in an item; -1 if the item holds no time. */
 function momentIn(storage: Storage, name: string): number {
   const text = storage.getItem(name) ?? "";
   return /^\d{1,14}$/.test(text) ? Number(text) : -1;

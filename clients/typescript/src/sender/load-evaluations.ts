@@ -1,5 +1,7 @@
-/** Loads the module that asks an evaluator. It gets the page's functions as arguments: a shared import would be one more
- * file for all pages. */
+/**
+ * Loads the module that asks an evaluator. That module gets the page's functions as arguments, because a shared import
+ * would be one more file for all pages.
+ */
 
 import { part } from "../loading.js";
 import { freshBytes } from "../maths/words.js";

@@ -1,4 +1,4 @@
-/** Makes reports of values, charged before they are made, for the queue. */
+/** Makes reports of values for the queue; each report is charged before it is made. */
 
 import type { Budget } from "../budget/budget.js";
 import type { PendingDiscovery } from "../discovery/oblivious.js";
@@ -9,7 +9,7 @@ import type { Asking } from "./evaluations.js";
 import type { Queued, Waiting } from "./queue.js";
 import { randomTime } from "./timing.js";
 
-/** Most milliseconds of work before the page may do something else. */
+/** The longest stretch of work, in milliseconds, after which the page may do something else. */
 const STRETCH = 8;
 
 /** Makes the reports of one campaign file. It charges nothing. */
@@ -19,7 +19,9 @@ export interface Maker {
   requireValid(now: number, streams: readonly Stream[]): void;
   /** Return whether the memory has an answer of this epoch; false without a memory. */
   repeats(): Promise<boolean>;
-  /** Return a sealed frequency report; null tells nothing: it is "other", drawn anew, without use of the memory. */
+  /**
+   * Return a sealed frequency report; null gives a report of "other", drawn without the memory, which tells nothing.
+   */
   report(value: string | null): Promise<Uint8Array>;
   /** Return a sealed discovery report; null, or a value that is too long, gives a blank. */
   discoveryReport(value: string | null): Promise<Uint8Array>;
@@ -53,7 +55,7 @@ export interface Making {
  * The page can work meanwhile: each stretch of work ends with the first report after 8 milliseconds.
  *
  * @param anew the values are plain values that wait in the queue.
- * @throws OverCap, OptedOut, BudgetSpent, Untrusted: then no report is made.
+ * @throws OverCap, OptedOut, BudgetSpent, Untrusted: no report is made.
  */
 export async function make(maker: Maker, wishes: readonly Wish[], making: Making, anew = false): Promise<Waiting[]> {
   const { campaign } = maker;

@@ -20,29 +20,36 @@ export interface SenderOptions {
   readonly policy: Policy;
   /** The store for queue, answers, budget and token: for one person only, shared by all tabs. */
   readonly store: Store;
-  /** Limits the cost of all reports of this person; by default the cost is only counted. It must use the same store. */
+  /**
+   * Limits the cost of all reports of this person; by default the cost is only counted. The budget must use the same
+   * store as the sender.
+   */
   readonly budget?: Budget;
   /** Length of the operator's windows, in seconds; by default a day. */
   readonly windowSeconds?: number;
   /**
    * Keep the plain value beside a report on this device until the report is sent. Then a report that arrives after its
-   * epoch was closed is made anew, which spends its budget again, and values can wait for a campaign file that cannot be
-   * fetched yet. If false, the default, such reports are dropped and counted.
+   * epoch was closed is made again, which spends its budget again, and values can wait for a campaign file that cannot
+   * be fetched yet. By default no value is kept, so reports of a closed epoch are dropped and counted.
    */
   readonly keepValues?: boolean;
   /**
-   * Each report waits a random time up to this number of seconds, at most a day; by default 600. In an oblivious campaign
-   * the evaluation of a discovery report waits so too, and the report waits again after the answer.
+   * Each report waits a random time up to this number of seconds, at most a day; by default 600. In an oblivious
+   * campaign the evaluation of a discovery report waits for such a time first, and after the answer the report waits
+   * for another such time.
    */
   readonly delaySeconds?: number;
   /** The evaluator's address, for an oblivious campaign; by default the collector's address. */
   readonly evaluator?: string;
   /**
-   * How many seconds an evaluation is requested again if nobody answers, at most a day; by default 3600. Afterwards, or if
-   * the page closes before, the discovery report goes without its value.
+   * For how many seconds an evaluation is requested again if nobody answers, at most a day; by default 3600. After this
+   * time, or if the page closes earlier, the discovery report is sent without its value.
    */
   readonly answerWithinSeconds?: number;
-  /** Most reports that may wait; one more throws QueueFull, and no report is made. By default 1000. */
+  /**
+   * The largest number of reports that may wait. If more would wait, QueueFull is thrown and no report is made. By
+   * default 1000.
+   */
   readonly mostQueued?: number;
   /** Parsed files of designs: a campaign with mechanism `wss` needs the file with its design. */
   readonly designs?: readonly unknown[];

@@ -1,10 +1,10 @@
-/** The life of a page, as far as a sender follows it. */
+/** The changes of a page that a sender reacts to. */
 
 import { own } from "../own.js";
 
 /** The reactions of a sender to changes of the page. */
 export interface PageEvents {
-  /** The page is hidden or closes: its waiting reports should leave now, as there may be no later moment. */
+  /** The page is hidden or closes. Its waiting reports should be sent now, because there may be no later moment. */
   readonly onLeave: () => void;
   /** The page is visible again. */
   readonly onReturn: () => void;

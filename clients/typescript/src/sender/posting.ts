@@ -8,7 +8,7 @@ import type { Queued } from "./queue.js";
 import type { Tokens } from "./token.js";
 import { verdict, type Verdict } from "./verdict.js";
 
-/** The reason if nobody answered. */
+/** The reason that is stated if nobody answered. */
 export const NO_ANSWER = "no_answer";
 
 /** The destination and the client of reports. */

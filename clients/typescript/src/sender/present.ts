@@ -1,11 +1,13 @@
 /**
- * Provides the present maker of reports: from the kept documents, or from the collector's newest if the policy accepts them.
+ * Provides the present maker of reports, from the kept documents, or from the collector's newest documents if the
+ * policy accepts these.
  *
- * A request for the campaign file at the moment of use would reveal the time that the random delay of reports hides. So a
- * report causes no request once a file is kept. Rounds of delivery ask for the file again, at a time that is drawn when the
- * file comes and is kept with it. If this time has passed, a round waits another random time, as a report does: the page
- * may just have been opened, or the device may have slept. A page that closes before then asks when it sends reports: the
- * collector sees their arrival in any case.
+ * If a client requested the campaign file when a value is used, the request would reveal the time that the random delay
+ * of reports hides. So once a file is kept, making a report causes no request. Rounds of delivery request the file
+ * again, at a random time that is drawn when the file comes, and is kept with the file. If this time has passed, a
+ * round waits for another random time, as a report does, because the page may just have been opened, or the device may
+ * have slept. A page that closes before the end of this wait requests the file when it sends reports, because the
+ * collector sees the arrival of these reports in any case.
  */
 
 import { DeliveryError, HushcountError } from "../errors.js";
@@ -19,13 +21,16 @@ import { fetchDocuments, readPublication, type Publication, type Rules } from ".
 import { isAhead, LONGEST_WAIT, randomTime } from "./timing.js";
 
 const WITHOUT_FILE = 60_000;
-/** Twice the time between two rounds. */
+/** Longer pauses mean that the page slept: twice the time between two rounds, in milliseconds. */
 const SLEPT = 120_000;
 const LONGEST = 1.5 * LONGEST_WAIT;
 
 /** How a sender checks and opens campaign files. */
 export interface Reading extends Rules {
-  /** Return the maker of a publication's reports. Throws HushcountError if the policy refuses it, or it is damaged. */
+  /**
+   * Return the maker of a publication's reports. Throws HushcountError if the policy refuses the publication, or if the
+   * publication is damaged.
+   */
   open(publication: Publication): Promise<Maker>;
 }
 
@@ -36,7 +41,7 @@ export interface Source {
   readonly base: string;
   readonly campaign: string;
   readonly store: Store;
-  /** The longest random time that an overdue request waits, in milliseconds. */
+  /** The longest random time for which an overdue request waits, in milliseconds. */
   readonly delay: number;
 }
 
@@ -52,7 +57,7 @@ export class Present {
   #isKept = false;
   #due = 0;
   #drawn: number | undefined;
-  /** Why there is no maker, or why the last attempt failed; undefined if it succeeded. */
+  /** Why there is no maker, or why the last attempt failed; undefined if the last attempt succeeded. */
   failure: HushcountError | undefined;
 
   constructor(source: Source, reading: Reading, log: EventLog) {
@@ -80,7 +85,8 @@ export class Present {
   }
 
   /**
-   * Ask the collector if it is time, or `anyway`; return the maker. Only rounds of delivery call this.
+   * Request the campaign file from the collector if it is time, or `anyway`; return the maker. Only rounds of delivery
+   * call this method.
    *
    * `sends`: this round sends reports, so a due request need not wait.
    */
@@ -100,7 +106,8 @@ export class Present {
     const now = Date.now();
     if (isAhead(this.#due, now, LONGEST)) return false;
     if (this.#maker === undefined || sends) return true;
-    // Otherwise a page that slept past that time would ask as it wakes.
+    // The time is drawn again after a sleep, because the page would otherwise request the file at the moment when it
+    // wakes.
     if (this.#drawn === undefined || now - this.#drawn > SLEPT) this.#drawn = now + randomTime(this.#source.delay);
     return !isAhead(this.#drawn, now, LONGEST);
   }
@@ -152,7 +159,7 @@ export class Present {
   }
 }
 
-/** Return a HushcountError as it is, and replace others: their messages may repeat private data. */
+/** Return a HushcountError unchanged, and replace other errors, because their messages may repeat private data. */
 function failureOf(error: unknown): HushcountError {
   return error instanceof HushcountError ? error : new HushcountError("the campaign file cannot be used");
 }

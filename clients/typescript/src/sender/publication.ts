@@ -1,4 +1,4 @@
-/** Reads the parts of a campaign that a client needs from a collector's documents; none is verified yet. */
+/** Reads, from a collector's documents, the parts of a campaign that a client needs; no part is verified yet. */
 
 import { FormatError } from "../errors.js";
 import { parseJson } from "../json.js";
@@ -31,7 +31,7 @@ export interface Named {
 
 /** The checks of a campaign file before the documents that it names are fetched. */
 export interface Rules {
-  /** Most bytes of a dictionary, packed and unpacked. */
+  /** The greatest length of a dictionary in bytes, both packed and unpacked. */
   readonly mostBytes: number;
   /** Check the form of a campaign file. Throws FormatError. */
   named(file: unknown): Named;
@@ -40,10 +40,11 @@ export interface Rules {
 }
 
 /**
- * Fetch the current campaign file, and its other documents unless they are kept.
+ * Fetch the current campaign file; and the campaign's other documents, except documents that are kept.
  *
  * @param base the address of the campaign at its collector.
- * @throws DeliveryError it cannot be fetched now. FormatError: the campaign file is invalid. Untrusted: the policy refuses it.
+ * @throws DeliveryError a document cannot be fetched now. FormatError: the campaign file is invalid. Untrusted: the
+ * policy refuses the campaign file.
  */
 export async function fetchDocuments(
   fetcher: Fetch,
@@ -99,7 +100,8 @@ function signatureOf(header: string): CampaignSignature | undefined {
 }
 
 async function unpacked({ data }: Document, mostBytes: number): Promise<Uint8Array> {
-  // The first bytes decide, whatever type the server states: no UTF-8 text begins with these.
+  // The first bytes decide whether the dictionary is packed, whatever type the server states, because no UTF-8 text
+  // begins with these bytes.
   if (data[0] !== 0x1f || data[1] !== 0x8b) return data;
   const stream = new Blob([Uint8Array.from(data)]).stream().pipeThrough(new DecompressionStream("gzip"));
   const plain = await readBounded(stream, mostBytes).catch(() => undefined);

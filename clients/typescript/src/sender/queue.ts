@@ -1,9 +1,10 @@
 /**
  * The queue of one campaign: sealed reports, and plain values if the app keeps them; all tabs share it.
  *
- * A key begins with the time when the report is due. A tab claims a report by moving it to the end of a lease. Meanwhile no
- * other tab sends it, and if the tab is killed, the report is due again. A tab that slept must not rely on earlier reads:
- * another tab may have sent the report, and equal bytes count once only within the operator's grace period.
+ * A key begins with the time when the report is due. A tab claims a report by moving it to the end of a lease. Until
+ * then no other tab sends the report, and if the tab is killed, the report is due again at the end of the lease. A tab
+ * that slept must not rely on earlier reads of the store, because another tab may have sent a report meanwhile, and
+ * equal bytes count once only within the operator's grace period.
  */
 
 import { hex } from "../bytes.js";
@@ -18,30 +19,36 @@ import { forgetAllLeft, forgetLeft, leftAt } from "./left-notes.js";
 import { isAhead, LONGEST_WAIT } from "./timing.js";
 
 const TIME_DIGITS = 14;
-/** More than twice the longest request: a request begins in the first half of the lease, so it ends within it. */
+/**
+ * A lease is more than twice as long as the longest request. A request begins in the first half of the lease, so it
+ * ends before the lease does.
+ */
 export const LEASE = 300_000;
-/** Most reports of one claim: reading more would block the page too long. */
+/** The largest number of reports in one claim, because reading more reports would block the page too long. */
 const MOST_CLAIMED = 128;
 /** The greatest number of records that can be requested from IndexedDB. */
 export const ALL = 2 ** 32 - 1;
 const PREFIX = "queue/";
 
-/** A waiting report, or a plain value that waits for a campaign file: a value has no fingerprint and no body. */
+/** A waiting report, or a plain value that waits for a campaign file. A plain value has no fingerprint and no body. */
 export interface Waiting {
   /** Fingerprint of the campaign file that the report was made with. */
   readonly fingerprint: string;
-  /** Empty for a plain value, which is for all streams. */
+  /** The stream; empty for a plain value, which is for all streams. */
   readonly stream: Stream | "";
   readonly body: Uint8Array;
-  /** The plain value, only if the app keeps values: under a new epoch the report is made anew from it. */
+  /** The plain value, only if the app keeps values. In a new epoch a new report is made from this value. */
   readonly value?: string;
   /** In milliseconds since 1970. */
   readonly due: number;
-  /** Number of refusals by others than the collector. */
+  /** How often anyone else than the collector refused the report. */
   readonly refusals?: number;
   /** The end of a blank's key: a finished report may replace the blank, so the blank is not sent before it is due. */
   readonly blank?: string;
-  /** Time when it left with a page without an answer, in milliseconds since 1970: it most probably arrived. */
+  /**
+   * Time when the report left with a page without an answer, in milliseconds since 1970. Such a report most probably
+   * arrived.
+   */
   readonly left?: number;
 }
 
@@ -59,7 +66,10 @@ export interface Bounds {
   readonly bytes: number;
 }
 
-/** Claimed reports of one campaign file and stream, or plain values: no other tab sends them until the lease ends. */
+/**
+ * Claimed reports of one campaign file and stream, or claimed plain values; no other tab sends these until the lease
+ * ends.
+ */
 export interface Claimed {
   readonly reports: readonly Queued[];
   /** The keys before the claim. */
@@ -68,7 +78,10 @@ export interface Claimed {
   readonly at: number;
 }
 
-/** Return whether a page may rely on a read of the store: not if it slept since, or its clock was set back. */
+/**
+ * Return whether a page may rely on a read of the store: it may not if it slept since the read, or if its clock was set
+ * back.
+ */
 export function isRecent(at: number, now: number): boolean {
   return at <= now && now < at + LEASE / 2;
 }
@@ -95,7 +108,9 @@ export class Queue {
     });
   }
 
-  /** Queue reports, all or none, unless the person opted out meanwhile. Throws QueueFull if they do not fit. */
+  /**
+   * Queue all these reports or none, unless the person opted out meanwhile. Throws QueueFull if the reports do not fit.
+   */
   put(waiting: readonly Waiting[]): Promise<Queued[]> {
     const queued = waiting.map((each) => this.#placed(each, each.due, Date.now()));
     return this.#store.change([this.#count(), BUDGET_KEY], ([count, budget]) => {
@@ -106,8 +121,8 @@ export class Queue {
   }
 
   /**
-   * Claim due reports, all of one campaign file and stream, earliest first; undefined if no report is due. Either all of
-   * them left with a page, at the same time, or none did.
+   * Claim due reports, all of one campaign file and stream, earliest first; undefined if no report is due. Either all
+   * claimed reports left with a page, at the same time, or no claimed report left with a page.
    *
    * @param most limits of the claim; at least one report is claimed in any case.
    * @param plain claim plain values too.
@@ -145,7 +160,10 @@ export class Queue {
     }));
   }
 
-  /** End a claim: its reports are due at a time, or as before. Reports that another tab has claimed stay as they are. */
+  /**
+   * End a claim, so that its reports are due at `due`, or as before. Reports that another tab has claimed are not
+   * changed.
+   */
   giveBack(reports: readonly Queued[], due?: number): Promise<Queued[]> {
     return this.#moved(reports, ({ waiting }) => [due === undefined ? waiting : own({ ...waiting, due })]);
   }
@@ -155,7 +173,7 @@ export class Queue {
     return this.#moved(reports, ({ waiting }) => [own({ ...waiting, due, refusals: (waiting.refusals ?? 0) + 1 })]);
   }
 
-  /** Replace a claimed report by others; do nothing if it is gone, or claimed by another tab. */
+  /** Replace a claimed report by other reports; do nothing if the report is gone, or claimed by another tab. */
   replace(claimed: Queued, waiting: readonly Waiting[]): Promise<Queued[]> {
     return this.#moved([claimed], () => waiting);
   }
@@ -169,12 +187,14 @@ export class Queue {
     });
   }
 
-  /** Return the number of waiting reports and plain values, including claimed ones. */
+  /** Return the number of waiting reports and plain values, including claimed reports and values. */
   waiting(): Promise<number> {
     return this.#store.change([this.#count()], ([count]) => ({ result: Number(valueOf(count)) }));
   }
 
-  /** Return the time when the next unclaimed report is due, in milliseconds since 1970; undefined without any. */
+  /**
+   * Return the time when the next unclaimed report is due, in milliseconds since 1970; undefined without such a report.
+   */
   nextDue(now: number): Promise<number | undefined> {
     return this.#store.change([{ prefix: this.#prefix, most: 1 }], ([found = []]) => {
       const [first] = found.map((entry) => queuedOf(entry, now));
@@ -183,7 +203,7 @@ export class Queue {
     });
   }
 
-  /** Remove all waiting reports, also beyond this tab's limit; return how many there were. */
+  /** Remove all waiting reports, even if there are more than this tab's limit; return how many there were. */
   clear(): Promise<number> {
     return this.#clear(this.#prefix);
   }
@@ -215,7 +235,7 @@ export class Queue {
     return { prefix: this.#prefix, count: true };
   }
 
-  /** Return a report with its key for a due time. */
+  /** Return a report with the key under which it is due at `time`. */
   #placed(waiting: Waiting, time: number, at: number): Queued {
     const digits = String(Math.floor(Math.max(0, time))).padStart(TIME_DIGITS, "0");
     const end = waiting.blank ?? hex(freshBytes(8));
@@ -231,14 +251,17 @@ export class Queue {
   }
 }
 
-/** Return whether another tab has claimed a report. Twice the lease, because the claim may be later than `now`. */
+/**
+ * Return whether another tab has claimed a report. The bound is twice the lease, because another tab may have claimed
+ * the report later than `now`.
+ */
 function isLeased({ key, waiting }: Queued, now: number): boolean {
   return timeOf(key) !== Math.floor(waiting.due) && isAhead(timeOf(key), now, 2 * LEASE);
 }
 
 /**
- * Return whether a report is due. An evaluation waits for a delay and then for its answer, at most a day each, and its
- * report for another delay.
+ * Return whether a report is due. A blank waits at most three days: a delay before the evaluation is requested, the
+ * wait for the answer, and another delay.
  */
 function isDue({ due, blank }: Waiting, now: number): boolean {
   return !isAhead(due, now, (blank === undefined ? 1 : 3) * LONGEST_WAIT + LEASE);
@@ -257,7 +280,7 @@ function entryOf({ key, waiting }: Queued): Entry {
   return [key, { ...waiting } as unknown as Value];
 }
 
-/** Return the contents of a record, and the time from a note if it left with a page. */
+/** Return the contents of a record; if the report left with a page, with the time from its note. */
 export function waitingOf([key, value]: Entry): Waiting {
   const waiting = own(value as unknown as Waiting);
   const left = waiting.left ?? leftAt(key);
@@ -268,7 +291,9 @@ function queuedOf(entry: Entry, at: number): Queued {
   return { key: entry[0], waiting: waitingOf(entry), at };
 }
 
-/** Group reports into requests, each of one campaign file and stream; all together have at most `mostBytes`. */
+/**
+ * Group reports into requests, each of one campaign file and stream; all requests together have at most `mostBytes`.
+ */
 export function batches(reports: readonly Queued[], mostBytes: number): readonly (readonly Queued[])[] {
   const batches = new Map<string, Queued[]>();
   let bytes = 0;

@@ -21,7 +21,7 @@ export function reading({ policy, store, designs = [] }: SenderOptions): Reading
     open: async ({ file, ...rest }) => {
       const campaign = await openCampaign(file, designs);
       const maker = await openMaker({ ...rest, campaign, policy, answers: new Answers(store) });
-      // This module is loaded, like all others, before there is a value.
+      // This module is loaded before there is a value, like all other modules.
       if (campaign.evaluatorKey !== undefined) await part(import("./evaluations.js"));
       return maker;
     },

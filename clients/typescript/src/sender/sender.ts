@@ -1,4 +1,4 @@
-/** The way from an app's value to a report on the collector's disk: make, queue, delay, batch, send, repeat. */
+/** Makes a report of an app's value and brings it to the collector's disk: make, queue, delay, batch, send, repeat. */
 
 import { Budget } from "../budget/budget.js";
 import { requireOptedIn } from "../budget/ledger.js";
@@ -30,14 +30,14 @@ import { Rounds } from "./rounds.js";
 import { isAhead, LONGEST_WAIT } from "./timing.js";
 import { clientTokens, forgetTokens, type Tokens } from "./token.js";
 
-/** Most values in one step of the store. */
+/** The largest number of values in one step of the store. */
 const MOST_AT_ONCE = 100;
 
 /**
  * Makes the reports of one client for one campaign, and delivers them to one collector. Tabs may share a store.
  *
- * Reports are in the store when `report` returns: if a tab is killed, none is lost, and the next page sends them. No report
- * is sent by two tabs at the same time.
+ * Reports are in the store when `report` returns. So if a tab is killed, no report is lost, and the next page sends the
+ * reports. No report is sent by two tabs at the same time.
  *
  * @example
  * const sender = new Sender({ site, policy, store: await IndexedDbStore.open() });
@@ -58,7 +58,7 @@ export class Sender {
   #asking: Asking | undefined;
   #tokens: Tokens | undefined;
   #heldUntil = 0;
-  /** The last known state of the store; a closing page has no time to read the store. */
+  /** The last known state of the store, kept because a closing page has no time to read the store. */
   #optedOut = true;
   readonly #rounds = new Rounds(() => this.#timeToWait(), () => this.#deliverQuietly());
   #delivering: Promise<Delivery> | undefined;
@@ -101,15 +101,15 @@ export class Sender {
   }
 
   /**
-   * Make and queue the reports of one value: of the frequency stream and of discovery, as the campaign has them.
+   * Make and queue the reports of one value: a frequency report, a discovery report, or both, as the campaign states.
    *
-   * It sends no request once a campaign file is kept. `start` fetches the first file. Without `start`, the first report
-   * fetches it, and the time of this request reveals the time of use.
+   * This method sends no request once a campaign file is kept. `start` fetches the first file. Without `start`, the
+   * first report fetches the file, and the time of this request reveals the time of use.
    *
-   * Calls that come together share steps of the store, and the page can work between any two reports.
+   * Calls that come close together share steps of the store, and the page can do other work between any two reports.
    *
    * @throws NotYet there is no usable campaign file yet, and plain values are not kept.
-   * @throws Untrusted the policy refuses the kept campaign file, or the first one.
+   * @throws Untrusted the policy refuses the kept campaign file, or the first fetched file.
    * @throws QueueFull, OverCap, BudgetSpent, OptedOut: no report may be made now. StoreError: nothing was stored.
    */
   async report(value: string): Promise<void> {
@@ -120,14 +120,16 @@ export class Sender {
   /**
    * Send due reports, in batches, and return the outcome; any tab may call it.
    *
-   * It never throws because of the collector or the network: then reports wait, longer after each failure. Call it from a
-   * timer, not when a value is used: it also asks for the campaign file when that is due.
+   * It never throws because of the collector or the network. After a failure reports wait, and they wait longer after
+   * each further failure. Call it from a timer, not when a value is used: `deliver` also requests the campaign file
+   * when this request is due.
    *
    * @param early send also reports that are not due yet. Their time of arrival then reveals the time of this call.
    * @throws HushcountError the store cannot be used.
    */
   async deliver(early = false): Promise<Delivery> {
-    // Deliveries run one after the other; a call that wants more than the running one follows it.
+    // Deliveries run one after the other; a call that asks for more than the running delivery starts another delivery
+    // after it.
     if (early && this.#delivering !== undefined) await this.#delivering.catch(() => undefined);
     this.#delivering ??= this.#deliver(early).finally(() => {
       this.#delivering = undefined;
@@ -136,8 +138,9 @@ export class Sender {
   }
 
   /**
-   * Deliver from now on, as long as the page lives. When the page is hidden or closes, this tab's queued reports leave too,
-   * even if they are not due, by requests that outlive the page. Their time of arrival then reveals when the person left.
+   * Deliver from now on, as long as the page lives. When the page is hidden or closes, this tab's queued reports are
+   * sent too, even if they are not due, by requests that outlive the page. The time of arrival of these reports then
+   * reveals when the person left.
    */
   start(): this {
     if (this.#running !== undefined) return this;
@@ -161,7 +164,7 @@ export class Sender {
     return this;
   }
 
-  /** Stop delivering; waiting reports stay in the store. */
+  /** Stop delivering; waiting reports are kept in the store. */
   close(): void {
     this.#running?.abort();
     this.#running = undefined;
@@ -193,9 +196,10 @@ export class Sender {
   }
 
   async #reportAll(values: readonly string[]): Promise<void> {
-    // A request for the campaign file would tell the collector that a person who opted out is there.
+    // The opt-out is checked first, because a request for the campaign file would tell the collector that a person who
+    // opted out uses the app.
     requireOptedIn({ optedOut: await this.#readOptOut() });
-    // Read the tokens now: a closing page has no time for it.
+    // The tokens are read now, because a closing page has no time to read them.
     await this.#readTokens();
     const maker = await this.#maker();
     if (maker === undefined) {
@@ -215,7 +219,7 @@ export class Sender {
     this.#rounds.wake();
   }
 
-  /** Return the maker; `start` fetches the first campaign file, and only without `start` a report does. */
+  /** Return the maker. `start` fetches the first campaign file; only without `start`, a report fetches it. */
   #maker(): Promise<Maker | undefined> {
     const running = this.#running !== undefined;
     return running && this.#making.keepValues ? this.#present.maker() : this.#present.first(running);
@@ -277,20 +281,21 @@ export class Sender {
   async #leave(): Promise<void> {
     if (this.#tokens === undefined || this.#optedOut) return;
     const target = { ...this.#target, ...this.#tokens };
-    // Evaluations end with the page. If it lives on, the answers come in time.
+    // Evaluations end when the page closes. They are requested now, so that the answers come in time if the page is not
+    // closed.
     this.#asking?.ask(target, true).catch(() => undefined);
     if (isAhead(this.#heldUntil, Date.now(), LONGEST_WAIT)) return;
     const sent = await this.#leaving.send(target, this.#making.arrivals);
     if (sent === 0) return;
     this.#log.add("sent", sent);
-    // A page that is only hidden lives on.
+    // A page that is only hidden, and not closed, continues here.
     await this.#present.refreshed("sends");
   }
 
-  /** Return the milliseconds until there may be something to do. */
+  /** Return the milliseconds until there may be work for a delivery. */
   async #timeToWait(): Promise<number> {
     try {
-      // If a browser lacks messages between tabs, the opt-out is read from the store.
+      // The opt-out is read from the store, because a browser may lack messages between tabs.
       await this.#readOptOut();
       await this.#leaving.renew(this.#queue);
       const due = await this.#queue.nextDue(Date.now());
@@ -299,13 +304,13 @@ export class Sender {
       const fetched = this.#optedOut ? Infinity : await this.#present.nextDue();
       return Math.min(asked, fetched, due === undefined ? Infinity : Math.max(due, held ?? 0)) - Date.now();
     } catch {
-      // If the store cannot be read, its last known state expires by itself.
+      // If the store cannot be read, nothing else is needed, because the last known state expires after a short time.
       return Infinity;
     }
   }
 
   async #readTokens(): Promise<Tokens> {
-    // Read each time: another tab may have deleted the tokens at an opt-out.
+    // The tokens are read each time, because another tab may have deleted them at an opt-out.
     return (this.#tokens = await clientTokens(this.#store, this.#campaign));
   }
 }

@@ -2,7 +2,10 @@
 
 import { freshBytes } from "../maths/words.js";
 
-/** In milliseconds. Retry-After of the other side counts up to this, so that it cannot stop a client for good. */
+/**
+ * In milliseconds. A longer Retry-After of the other side counts as this time, so that the other side cannot stop a
+ * client for good.
+ */
 export const LONGEST_WAIT = 86_400_000;
 const FIRST_PAUSE = 5_000;
 const LONGEST_PAUSE = 3_600_000;
@@ -11,8 +14,8 @@ const DRAWS = 2 ** 32;
 /**
  * Return whether a kept time is in the future, by at most `most` milliseconds.
  *
- * A time further ahead was kept before the clock was set back, and counts as past. So no kept time delays anything for
- * longer than its own limit.
+ * A time that is further in the future was kept before the clock was set back, and counts as past. So a kept time never
+ * causes a wait of more than `most`.
  */
 export function isAhead(time: number, now: number, most: number): boolean {
   return time > now && time <= now + most;
@@ -27,8 +30,8 @@ export function randomTime(most: number): number {
 /**
  * Return the milliseconds until the next attempt after this number of failures in a row, at least 1.
  *
- * The pause doubles with each failure, up to an hour. Half of it is random, so that clients that failed together do not
- * return together. `asked` is the other side's Retry-After. The result is at most a day.
+ * The pause doubles with each failure, up to an hour. Half of the pause is random, so that clients that failed at the
+ * same time do not return at the same time. `asked` is the other side's Retry-After. The result is at most a day.
  */
 export function pause(failures: number, asked: number): number {
   const whole = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(failures - 1, 20));

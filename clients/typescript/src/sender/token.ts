@@ -6,14 +6,20 @@ const MOST_TOKENS = 1_000_000;
 
 /** A client's own secrets for a campaign. */
 export interface Tokens {
-  /** The collector uses it to tell clients apart for the cap, and stores its hash under a key of the window. */
+  /**
+   * The collector uses this token to tell clients apart for the cap, and stores the token's hash under a key of the
+   * window.
+   */
   readonly token: string;
-  /** A second token, for the evaluator: with the collector's token it could post in the client's name and use up its cap. */
+  /**
+   * A second token, for the evaluator. If the evaluator got the collector's token, it could post in the client's name
+   * and use up the client's cap.
+   */
   readonly evaluatorToken: string;
 }
 
 /**
- * Return this client's tokens for a campaign; the first call makes them, and all tabs get the same.
+ * Return this client's tokens for a campaign; the first call makes the tokens, and all tabs get the same tokens.
  *
  * Privacy: each campaign has its own tokens, so that nobody can link one client's reports of two campaigns.
  */
@@ -40,7 +46,7 @@ export function forgetTokens(store: Store): Promise<void> {
   }));
 }
 
-/** Return the store key of the arrivals under a client's token: they are deleted together. */
+/** Return the store key of the arrivals under a client's token, so that arrivals and token are deleted together. */
 export function arrivedKey(campaign: string): string {
   return `${keyOf(campaign)}/arrived`;
 }

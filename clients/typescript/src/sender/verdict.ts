@@ -12,9 +12,9 @@ const CLOSED: readonly string[] = ["epoch_closed", "unknown_fingerprint"];
 /** The outcome of a batch. */
 export interface Verdict {
   /**
-   * sent: on the collector's disk. again: send the same bytes later. refused: send them later too, but only a limited number
-   * of times, because the answer is not the collector's. smaller: too many bytes or reports in one request. closed: the
-   * collector takes no reports of this campaign file. dropped: no attempt would succeed.
+   * sent: on the collector's disk. again: send the same bytes later. refused: send the same bytes later, but only a
+   * limited number of times, because the answer is not from the collector. smaller: too many bytes or reports in one
+   * request. closed: the collector takes no reports of this campaign file. dropped: no attempt would succeed.
    */
   readonly fate: "sent" | "again" | "refused" | "smaller" | "closed" | "dropped";
   /** The collector's or this client's name of the problem; letters, digits and underscores only. */
@@ -26,8 +26,9 @@ export interface Verdict {
 /**
  * Return the meaning of an answer to a batch of reports; vectors/v1/answers.json has every case.
  *
- * Reports are given up at once only for a collector's own refusal, which names its problem. Answers of a proxy or a hotel's
- * network say nothing about the reports, except 413: from anyone, it means that a body of this length does not pass.
+ * Reports are given up at once only for a collector's own refusal, which names its problem. The answers of a proxy or
+ * of a hotel's network say nothing about the reports, except 413, which from any sender means that a body of this
+ * length is not let through.
  */
 export function verdict(answer: Answer, reports: number): Verdict {
   const { status } = answer;

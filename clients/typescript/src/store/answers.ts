@@ -10,7 +10,8 @@ const MOST_ANSWERS = 1000;
 /**
  * A client's memory in a store: a value gets the same answer throughout an epoch, so that repetition reveals nothing more.
  *
- * Anybody who reads the store can test guessed values with it: it is as private as all other data of the origin.
+ * Anybody who reads the store can test guessed values with the memory, which is as private as all other data of the
+ * origin.
  */
 export class Answers {
   readonly #store: Store;
@@ -27,12 +28,13 @@ export class Answers {
   /**
    * Store an answer unless the key has one, and return the key's answer after it is stored durably.
    *
-   * @throws HushcountError the answer cannot be stored, or the person opted out: then the caller must not send the answer.
+   * @throws HushcountError the answer cannot be stored, or the person opted out; in both cases the caller must not send
+   * the answer.
    */
   keep(key: Uint8Array, answer: Uint8Array): Promise<Uint8Array> {
     const name = PREFIX + hex(key);
     return this.#store.change([name, { prefix: PREFIX, count: true }, BUDGET_KEY], ([found, count, budget]) => {
-      // The opt-out deletes the answers, and none may be stored afterwards.
+      // The opt-out deletes the answers, and no answer may be stored afterwards.
       requireOptedIn(chargedOf(valueOf(budget)));
       const kept = bytesOf(valueOf(found));
       if (kept !== undefined) return { result: kept };

@@ -13,11 +13,11 @@ const PAUSE = 100;
  * Records in an IndexedDB database of this origin. Transactions make the steps of tabs and workers atomic.
  *
  * A browser may close the connection at any moment, as Safari does with a page in the background. Then the database is
- * opened again, and the step is repeated, at most twice, as a failed step wrote nothing. A pause comes before, because a
- * browser that deletes data closes connections that are opened meanwhile.
+ * opened again, and the step is repeated, at most twice; this is safe, because a failed step wrote nothing. There is a
+ * pause before each repetition, because a browser that deletes data closes connections that are opened meanwhile.
  *
- * The records are as private as all other data of the origin. Clearing the site's data deletes them. A browser may also
- * delete them when space is short, or when the site was not used for long.
+ * The records are as private as all other data of the origin. Clearing the site's data deletes the records. A browser
+ * may also delete the records when space is short, or when the site was not used for a long time.
  */
 export class IndexedDbStore implements Store {
   readonly #name: string;
@@ -95,7 +95,7 @@ function connected(name: string): Promise<IDBDatabase> {
     request.onupgradeneeded = () => request.result.createObjectStore(RECORDS);
     request.onsuccess = () => {
       const database = request.result;
-      // Another version of the app deletes or upgrades the database: do not block it.
+      // Another version of the app wants to delete or upgrade the database, and must not be blocked.
       database.onversionchange = () => {
         database.close();
       };
@@ -115,7 +115,8 @@ function transacted<Result>(
   step: (found: readonly (readonly Entry[])[]) => Outcome<Result>,
 ): Promise<() => Result> {
   return new Promise((resolve, reject) => {
-    // Strict: "complete" means written to the device's disk. Browsers without this option ignore it.
+    // With "strict", the event "complete" means that the data are written to the device's disk. Browsers without this
+    // option ignore it.
     const transaction = database.transaction(RECORDS, "readwrite", { durability: "strict" });
     const records = transaction.objectStore(RECORDS);
     transaction.onabort = () => {

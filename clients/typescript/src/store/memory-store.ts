@@ -1,7 +1,9 @@
 import { own } from "../own.js";
 import type { Entry, Outcome, Store, Value, Wanted } from "./store.js";
 
-/** Records in this page's memory, for tests and for apps that keep no data: they end with the page. */
+/**
+ * Records in this page's memory, for tests and for apps that keep no data. The records are lost when the page closes.
+ */
 export class MemoryStore implements Store {
   readonly #records = new Map<string, Value>();
 

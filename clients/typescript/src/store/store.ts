@@ -1,4 +1,7 @@
-/** The storage for data that must outlive a page: a small interface, implemented with IndexedDB and in memory. */
+/**
+ * The storage for data that must outlive a page. It is a small interface, which is implemented with IndexedDB and in
+ * memory.
+ */
 
 /** The value of a record: plain data that the structured clone algorithm copies. */
 export type Value =
@@ -13,7 +16,7 @@ export type Value =
 /** Selects the records to read: one key, or a range of keys. */
 export type Wanted = string | Range;
 
-/** The first `most` records with a key prefix; or only their number, as the value of one entry. */
+/** The first `most` records with a key prefix; or only the number of these records, as the value of one entry. */
 export interface Range {
   readonly prefix: string;
   readonly most?: number;
@@ -31,14 +34,15 @@ export interface Outcome<Result> {
   readonly result: Result;
 }
 
-/** Records by key. Pages, tabs and workers of one origin that open the same store share them. */
+/** Records by key. Pages, tabs and workers of one origin that open the same store share its records. */
 export interface Store {
   /**
-   * Read records, decide, and write, as one atomic and durable step: no other step runs between, in any tab.
+   * Read records, decide, and write, as one atomic and durable step: in no tab another step runs between reading and
+   * writing.
    *
    * @param wanted the records to read; the step gets a list for each, in order; it is empty for a key without a record.
    *   Keys ascend, and values are null if `values` is false.
-   * @param step decides synchronously, without awaiting anything. It may run again if another step came between.
+   * @param step decides synchronously, without awaiting anything. `step` may run again if another step came between.
    * @returns the step's result, after all its writes are durable.
    * @throws StoreError the store cannot be read or written, and nothing was written. If the step throws, its error is thrown,
    *   and nothing is written.
@@ -48,7 +52,7 @@ export interface Store {
     step: (found: readonly (readonly Entry[])[]) => Outcome<Result>,
   ): Promise<Result>;
 
-  /** Close the store; the records stay. */
+  /** Close the store; the records are kept. */
   close(): void;
 }
 

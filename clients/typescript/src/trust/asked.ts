@@ -1,4 +1,4 @@
-/** The demands of a campaign file on its clients, as policy, budget and sender read them. */
+/** The facts of a campaign file that policy, budget and sender read: what the campaign asks of its clients. */
 
 /** The two streams of a campaign. */
 export type Stream = "reports" | "discovery";

@@ -1,4 +1,4 @@
-/** The log of a campaign: all epochs ever published, as a hash chain; its newest head covers all of them. */
+/** The log of a campaign: all epochs that were ever published, as a hash chain, whose newest head covers all epochs. */
 
 import { blake2b, concat, hex, unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";
@@ -6,7 +6,7 @@ import { fieldsOf, HEX_32, IDENTIFIER, listOf, numberOf, textOf } from "../field
 import { parseCampaignSignature, type CampaignSignature } from "./delegation.js";
 import { GREATEST_EPOCH } from "./restart.js";
 
-/** Longest log: eleven years of one epoch a day. */
+/** The largest number of epochs in a log: eleven years of one epoch a day. */
 export const MOST_EPOCHS = 4096;
 /** Longest file of a log. */
 export const LOG_BYTES = 1 << 23;
@@ -18,7 +18,7 @@ export interface LogEntry {
   readonly signature?: CampaignSignature;
 }
 
-/** All epochs of a campaign, the oldest first, and the head of the log after each, in hexadecimal digits. */
+/** All epochs of a campaign, the oldest first, and the head of the log after each epoch, in hexadecimal digits. */
 export interface CampaignLog {
   readonly campaign: string;
   readonly entries: readonly LogEntry[];

@@ -1,8 +1,8 @@
 /**
  * The signature of a campaign: by the operator, or by a publisher with a delegation from the operator's key.
  *
- * The publisher's key signs the files of further epochs. They may change only the dictionary and what is drawn or planned
- * for it, and nothing that makes reports cost a client more.
+ * The publisher's key signs the files of further epochs. These files may change only the dictionary and the values that
+ * are drawn or planned for this dictionary, and nothing that makes reports cost a client more.
  */
 
 import { unhex } from "../bytes.js";
@@ -20,7 +20,10 @@ export interface Delegation extends Numbered {
   readonly terms: string;
   readonly publisher: VerifyKey;
   readonly lastEpoch: number;
-  /** The evaluator's keys that the publisher may name. With a key of its own, the publisher could test guesses. */
+  /**
+   * The evaluator's keys that the publisher may name. If the publisher could name its own key, it could test guesses of
+   * values.
+   */
   readonly evaluatorKeys: readonly unknown[];
 }
 
@@ -62,7 +65,7 @@ function parseDelegation(data: unknown, name: string): Delegation {
 /**
  * Check a campaign's signature, and return the keys that vouch for it: the signer's, then the operator's.
  *
- * @param now milliseconds since 1970: a signature does not tell when it was made, so its keys must be valid now.
+ * @param now milliseconds since 1970: a signature does not state when it was made, so the keys must be valid now.
  * @throws SignatureError as `verify`; or a key is not valid now; or the delegation has other terms, does not reach this epoch
  *   or has ended; or the restart is of another campaign.
  */

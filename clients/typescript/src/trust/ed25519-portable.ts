@@ -1,4 +1,4 @@
-/** Ed25519 for browsers without it: a separate module, so that no other browser loads the curve. */
+/** Ed25519 for browsers that lack it. This is a separate module, so that no other browser loads the curve. */
 
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha512 } from "@noble/hashes/sha2.js";

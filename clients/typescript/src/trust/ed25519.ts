@@ -1,8 +1,9 @@
 /**
  * Ed25519 (RFC 8032), verified as strictly as in libsodium, with the same result in every browser.
  *
- * Browsers treat unusual keys and signatures differently. So some are refused here, before any verification: a key or a
- * point R without its canonical encoding or of small order, and a scalar S that is not below the group's order.
+ * Browsers treat unusual keys and signatures differently. So some keys and signatures are refused here, before any
+ * verification: a key or a point R without its canonical encoding or of small order, and a scalar S that is not below
+ * the group's order.
  */
 
 const KEY_BYTES = 32;
@@ -10,7 +11,7 @@ const SIGNATURE_BYTES = 64;
 const FIELD = (1n << 255n) - 19n;
 /** The order of the group of the base point. */
 const ORDER = (1n << 252n) + 27742317777372353535851937790883648493n;
-/** The y coordinates of the points of an order that divides 8; with both signs of x they are eight points. */
+/** The y coordinates of the points whose order divides 8; with both signs of x these coordinates give eight points. */
 const SMALL_ORDER: readonly bigint[] = [
   0n,
   1n,
@@ -19,7 +20,10 @@ const SMALL_ORDER: readonly bigint[] = [
   0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n,
 ];
 
-/** The facts that the portable module gets as an argument: a shared import would be one more file for every page. */
+/**
+ * The facts that the portable module gets as an argument, because a shared import would be one more file for every
+ * page.
+ */
 export interface Group {
   readonly littleEndian: (bytes: Uint8Array) => bigint;
   readonly order: bigint;
@@ -50,12 +54,13 @@ export async function verifyNatively(
     const imported = await subtle.importKey("raw", own(key), { name: "Ed25519" }, false, ["verify"]);
     return await subtle.verify({ name: "Ed25519" }, imported, own(signature), own(message));
   } catch (error) {
-    // NotSupportedError: a browser without Ed25519. Any other error: the key is not a valid Ed25519 public key.
+    // NotSupportedError means that the browser lacks Ed25519. Any other error means that the key is not a valid Ed25519
+    // public key.
     return error instanceof Error && error.name === "NotSupportedError" ? undefined : false;
   }
 }
 
-/** Verify a strict signature without WebCrypto. Only this loads the curve. */
+/** Verify a strict signature without WebCrypto. Only this function loads the curve. */
 export async function verifyPortably(key: Uint8Array, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
   const { isSignature } = await import("./ed25519-portable.js");
   return isSignature(key, message, signature, { littleEndian, order: ORDER });

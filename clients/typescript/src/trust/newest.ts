@@ -1,7 +1,8 @@
 /**
  * The newest epoch of each campaign that a client accepted: an older epoch, or another history, is refused.
  *
- * Only a statement of the operator's own key, with a greater serial than all before, allows another history.
+ * Only a statement that is signed with the operator's own key, and has a greater serial than all earlier statements,
+ * allows another history.
  */
 
 import { Untrusted } from "../errors.js";
@@ -22,13 +23,13 @@ interface Head {
 export class Newest {
   readonly #store: Store;
 
-  /** @param store keeps the heads; with a store in memory the client accepts an older epoch after the next start. */
+  /** @param store keeps the heads; with a store in memory, the client accepts an older epoch after its next start. */
   constructor(store: Store) {
     this.#store = store;
   }
 
   /**
-   * Keep a campaign's head, durably, before anything is reported under it.
+   * Keep a campaign's head durably, before anything is reported under this campaign file.
    *
    * @param log the campaign's log; needed if the client missed an epoch.
    * @param signature the campaign's verified signature. A restart in it replaces the accepted history if it is newer than
@@ -48,7 +49,7 @@ export class Newest {
   }
 }
 
-/** Return the head that a campaign must continue: the kept one, or the head of the operator's restart. */
+/** Return the head that a campaign must continue: the kept head, or the head of the operator's restart. */
 function lastOf(kept: Head | undefined, signature: Partial<CampaignSignature>): Head | undefined {
   if (kept === undefined) return undefined;
   const { restart } = own(signature);

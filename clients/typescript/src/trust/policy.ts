@@ -11,7 +11,10 @@ import { parseVerifyKey, type VerifyKey } from "./signatures.js";
 const MOST_KEYS = 100;
 const DICTIONARY_BYTES = 2 ** 25;
 const NAME = "the policy";
-/** Only the makers of policies have this value: in JavaScript a private constructor can still be called. */
+/**
+ * Only the functions here that make policies have this value, because in JavaScript even a private constructor can be
+ * called.
+ */
 const INSIDE = Symbol("policy");
 
 /** The content of `policy.json`, which an app ships; clients in all languages read the same format. */
@@ -20,7 +23,10 @@ export interface PolicyTerms {
   readonly campaignId: string;
   /** The keys that may sign the campaign, or delegate it to a publisher. */
   readonly operatorKeys: readonly VerifyKey[];
-  /** Limits the cost of a window's frequency reports, cap times epsilon; with memory, the cost of an epoch's. */
+  /**
+   * Limits the cost of a window's frequency reports, cap times epsilon; with memory, the cost of an epoch's frequency
+   * reports.
+   */
   readonly maxEpsilon: number;
   /** Limits the keep rule's epsilon, replace-one: twice the epsilon of add-remove. */
   readonly maxDiscoveryEpsilon: number;
@@ -182,7 +188,7 @@ function requireWithin(terms: PolicyTerms, campaign: Terms): void {
 }
 
 function requireAtMost({ id }: Terms, name: string, value: number, field: string, limit: number): void {
-  // Not `value > limit`, which is false for NaN.
+  // The test is not `value > limit`, which is false for NaN.
   if (value <= limit) return;
   throw new Untrusted(
     `${name} of campaign ${id} is ${String(value)}, the policy allows at most ${String(limit)}: do not report to it, ` +

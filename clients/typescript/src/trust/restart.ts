@@ -1,7 +1,8 @@
 /**
- * The operator's statement that sets clients back to a history, whatever they accepted since.
+ * The operator's statement that sets clients back to a history, whatever other history they have accepted.
  *
- * A client that accepted a forged history refuses all others. Only the operator's own key can correct this.
+ * A client that accepted a forged history refuses every other history. Only a statement signed with the operator's own
+ * key can correct this.
  */
 
 import { canonicalJson } from "../canonical-json.js";
@@ -14,14 +15,14 @@ export const GREATEST_EPOCH = 2 ** 31 - 1;
 /** A statement that the operator signs about a campaign. Restarts and delegations share one series of serials. */
 export interface Numbered {
   readonly campaign: string;
-  /** Clients refuse statements with a smaller serial than they saw before. */
+  /** Clients refuse a statement whose serial is smaller than an earlier statement's serial. */
   readonly serial: number;
   readonly signature: Signature;
   /** The bytes that the operator signs. */
   readonly signed: Uint8Array;
 }
 
-/** The epoch from which clients continue. It also ends every delegation with a smaller serial. */
+/** The epoch from which clients continue. The restart also ends every delegation with a smaller serial. */
 export interface Restart extends Numbered {
   readonly epoch: number;
   readonly head: string;

@@ -54,7 +54,7 @@ export function signedBytes(payload: Uint8Array, purpose: Purpose): Uint8Array {
 /**
  * Check a signature of exactly these bytes by one of the trusted keys, and return the key that made it.
  *
- * Not promised: the time of the signature, nor that nothing newer was signed since.
+ * The check does not show when the signature was made, or whether something newer was signed since.
  *
  * @throws SignatureError the signature is by another key, for another purpose, or of other bytes.
  */

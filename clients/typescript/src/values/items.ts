@@ -28,19 +28,22 @@ let forms: readonly [shown: RegExp, unfit: RegExp] | undefined;
 /** The item "other" where items are fingerprints; no string has it. */
 export const OTHER = PRIME_61 - 1n;
 
-/** Return the normal spelling of a value: NFC by Unicode 13.0. A text that is too long for an item stays as it is. */
+/** Return the normal spelling of a value: NFC by Unicode 13.0. A text that is too long for an item is not changed. */
 export function canonical(value: string, assigned: Assigned): string {
   return isLonger(value, MOST_SPELLED_BYTES) ? value : nfc(value, assigned);
 }
 
-/** Return why a string cannot be an item, as a predicate that does not repeat the string; undefined if it can. */
+/**
+ * Return why a string cannot be an item, as a predicate that does not repeat the string; undefined if it can be an
+ * item.
+ */
 export function faultOfItem(value: string, assigned: Assigned): string | undefined {
   return isLonger(value, MOST_ITEM_BYTES)
     ? `has more than ${String(MOST_ITEM_BYTES)} bytes`
     : faultOfText(value, assigned);
 }
 
-/** Return the same for a string of any length. */
+/** Return why a string cannot be an item, whatever its length; undefined if only its length may forbid it. */
 export function faultOfText(value: string, assigned: Assigned): string | undefined {
   if (value === "") return "is empty";
   if (/^[ -~]+$/.test(value)) return undefined;
@@ -71,7 +74,7 @@ function makeForms(): readonly [shown: RegExp, unfit: RegExp] {
     String.fromCodePoint(...Array.from(flag, (letter) => 0xe0000 + letter.charCodeAt(0)));
   const picture = `[${classOf(EXTENDED_PICTOGRAPHIC)}][\ufe0e\ufe0f]`;
   const shaped = `[${classOf(VARIATION_BASE)}][${SELECTORS}]`;
-  // Without lookbehind, which Safari supports only since 16.4.
+  // The patterns use no lookbehind, which Safari supports only since 16.4.
   const shown = [
     `\u{1f3f4}(?:${FLAGS.map(tagsOf).join("|")})\u{e007f}`,
     "[#*0-9]\ufe0f(?=\u20e3)",
@@ -84,6 +87,6 @@ function makeForms(): readonly [shown: RegExp, unfit: RegExp] {
 }
 
 function isLonger(value: string, most: number): boolean {
-  // In UTF-8, a UTF-16 unit takes at most three bytes.
+  // The bytes are counted only if this is needed: in UTF-8, a UTF-16 unit takes at most three bytes.
   return 3 * value.length > most && utf8(value).length > most;
 }

@@ -1,13 +1,13 @@
 /**
  * Unicode 13.0, whatever version the browser has: the normal form NFC, and the set of assigned characters.
  *
- * Every version of Unicode adds characters. A character that 13.0 does not assign stays as it is, and separates the text
- * before it from the text after it; between such characters every later version normalises as 13.0 did.
+ * Every version of Unicode adds characters. A character that 13.0 does not assign is not changed, and separates the
+ * text before it from the text after it. Text without such characters is normalised by every later version as by 13.0.
  */
 
 import { part } from "../loading.js";
 
-/** Below this code point 13.0 assigns every character, and each is its own normal form. */
+/** Below this code point, Unicode 13.0 assigns every character, and each character is its own normal form. */
 const FIRST_COMPOSED = 0x300;
 
 /** Whether 13.0 assigns a code point. */
@@ -18,7 +18,8 @@ let loaded: Promise<Assigned> | undefined;
 /**
  * Return the test for assigned code points; its table is loaded once.
  *
- * Privacy: the table is loaded for any values. A request only for some values would reveal that they have other letters.
+ * Privacy: the table is loaded for any values. If the table were requested only for some values, the request would
+ * reveal that these values have other letters.
  */
 export function loadAssigned(): Promise<Assigned> {
   loaded ??= load().catch((error: unknown) => {

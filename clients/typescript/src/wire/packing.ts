@@ -8,7 +8,7 @@ export interface NumberField {
   readonly least: bigint;
 }
 
-/** The most significant part of a report; `codes` is the number of its values. */
+/** The most significant part of a report; `codes` is the number of values that this part can have. */
 export interface Tail {
   readonly codes: bigint;
 }

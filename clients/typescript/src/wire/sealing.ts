@@ -1,4 +1,4 @@
-/** Sealed boxes of libsodium: only the owner of the private key can open them; the sealer cannot. */
+/** Sealed boxes of libsodium, which only the owner of the private key can open, and not the sealer. */
 
 import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import { blake2b, concat } from "../bytes.js";

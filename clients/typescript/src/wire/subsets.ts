@@ -42,7 +42,7 @@ export function subsetCode({ form, bound }: SubsetField, cells: readonly number[
 /** Return sum of C(c_i, i+1) over the ascending cells. */
 function rank(cells: readonly number[]): bigint {
   let sum = 0n;
-  // C(cell, size) of the last cell; the next value follows in few steps if its cell is near.
+  // The value is C(cell, size) of the last cell; from it the next value takes few steps if the next cell is near.
   let [last, cell, size] = [1n, 0, 0];
   for (const next of cells) {
     size += 1;

@@ -1,5 +1,7 @@
-/** X25519 for browsers without it: a separate module, so that other browsers do not load the curve, and a bundler can
- * leave out its unused parts. */
+/**
+ * X25519 for browsers that lack it. This is a separate module, so that other browsers do not load the curve, and a
+ * bundler can leave out the curve's unused parts.
+ */
 
 import { x25519 } from "@noble/curves/ed25519.js";
 
