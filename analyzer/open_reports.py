@@ -20,7 +20,7 @@ from keys.opening import Opener, Outcome
 @with_input_types(bytes)
 @with_output_types(np.ndarray, counts=tuple[str, int], opening=tuple[str, int], dead=tuple[str, bytes])
 class OpenReports(beam.DoFn):
-    """Blocks of sealed reports in, structured arrays of well-formed reports out.
+    """Takes blocks of sealed reports; yields structured arrays of the well-formed reports.
 
     Dropped reports go to "dead" as (reason, sealed reports), and are counted in "counts":
         not_opened: not a box for this key: truncated, altered, or sealed to another key.

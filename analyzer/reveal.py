@@ -28,11 +28,11 @@ from keys.private import PrivateKey
 @with_input_types(bytes)
 @with_output_types(tuple[bytes, str], counts=tuple[str, int], unnamed=tuple[bytes, str])
 class Reveal(beam.DoFn):
-    """Released records in; (record, value) out, for records with a discovered value.
+    """Takes released records; yields (record, value) for each record with a discovered value.
 
     A record begins with a pair: a bin's hash and its sealed value. The value is accepted only if it opens,
-    belongs to this campaign, has the bin's hash, and an honest client makes the same pair from it. A forged pair has a
-    bin of its own, so it does not reveal the value of another pair.
+    belongs to this campaign, has the bin's hash, and an honest client makes the same pair from it. A forged pair has
+    its own bin, so the forged pair does not reveal the value of another pair.
 
     Without a hash key in `form`, only the evaluator can name values. Then the records that the analyzer's key opens go
     to "unnamed", each with its value, and `verify` counts these records after the evaluator has answered.

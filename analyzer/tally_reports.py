@@ -28,7 +28,7 @@ _REPORTS = struct.Struct("<q")
 
 @dataclass(eq=False)
 class Sums:
-    """An accumulator, changed in place; at most 16 MiB for up to a million items.
+    """An accumulator, which is changed in place and takes at most 16 MiB for up to a million items.
 
     Attributes:
         reports: number of reports that were added.
@@ -75,7 +75,7 @@ def rows_per_block(mechanism: Mechanism, items: UInt64Array) -> int:
 @with_input_types(np.ndarray)
 @with_output_types(tuple[int, np.ndarray])
 class SplitRows(beam.DoFn):
-    """Arrays of reports in, (number of a block of rows, reports with rows relative to the block) out."""
+    """Takes arrays of reports; yields (number of a block of rows, reports with rows relative to the block)."""
 
     def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         self._rows = rows_per_block(mechanism, items)
@@ -169,7 +169,7 @@ def _whole_domain(mechanism: Mechanism) -> UInt64Array:
 
 
 class TallyReports(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Arrays of well-formed reports in, (block of rows, Sums) with columns for `items` out; nothing is dropped."""
+    """Takes arrays of well-formed reports; gives (block of rows, Sums) with columns for `items`; drops nothing."""
 
     def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         super().__init__()

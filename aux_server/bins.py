@@ -27,7 +27,7 @@ class Bins:
     Attributes:
         pairs: S[b], distinct, each a hash and a sealed value.
         counts: int64[b], how many different reports hold each pair.
-        copies: how many reports were not counted because they are copies of others.
+        copies: how many reports were not counted because they are copies of other reports.
     """
 
     pairs: npt.NDArray[np.bytes_]

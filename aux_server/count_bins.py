@@ -23,7 +23,7 @@ from hushcount.wire.tags import split, tag_keys, tags
 
 
 class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """(place, block of tagged pairs) in; a dict of `bins` and `counts` out.
+    """Takes (place, block of tagged pairs); gives a dict of `bins` and `counts`.
 
     Copies of a report were counted as accepted when they were opened. The output "counts" subtracts the copies from
     "accepted", and counts them as duplicates.
@@ -56,7 +56,7 @@ class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
 @with_input_types(tuple[int, Iterable[bytes]])
 @with_output_types(tuple[int, bytes], counts=tuple[str, int])
 class CountOnce(beam.DoFn):
-    """(place, blocks of tagged pairs) in, (place of the pair, its bins in one block) out.
+    """Takes (place, blocks of tagged pairs); yields (place of pairs, the bins of these pairs in one block).
 
     `keys` are for the tags of pairs; these tags only spread the bins over places. The keys are secret, because a forger
     chooses the hashes of its pairs, and could otherwise send all its pairs to one place.

@@ -24,7 +24,7 @@ Draws: TypeAlias = "Draw | Callable[[BoundedWindow], Draw | None]"
 
 
 class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Bins in; (0, block of the kept bins' records) out: pairs, or pairs with the counts that they show.
+    """Takes bins; gives (0, block of the kept bins' records), which are pairs, or pairs with the counts that bins show.
 
     Dropped: bins that are not kept; neither these bins nor their number are in the output.
 
@@ -69,7 +69,7 @@ class _Drawing(beam.DoFn):
 @with_input_types(Bins)
 @with_output_types(bytes)
 class Keep(_Drawing):
-    """Bins in, the records of kept bins out."""
+    """Takes bins; yields the records of kept bins."""
 
     def __init__(self, rule: KeepRule, draw: Draws) -> None:
         super().__init__(draw)
@@ -170,7 +170,7 @@ def _one_place(record: bytes) -> tuple[int, bytes]:
 @with_input_types(tuple[int, Iterable[bytes]])
 @with_output_types(tuple[int, bytes])
 class InDrawnOrder(_Drawing):
-    """(place, records) in, (place, block of these records in random order) out."""
+    """Takes (place, records); yields (place, block of these records in random order)."""
 
     def process(
         self, element: tuple[int, Iterable[bytes]], window: BoundedWindow = beam.DoFn.WindowParam

@@ -21,7 +21,7 @@ from keys.opening import Opener, Outcome
 @with_input_types(bytes)
 @with_output_types(tuple[int, bytes], counts=tuple[str, int], opening=tuple[str, int], dead=tuple[str, bytes])
 class OpenPairs(beam.DoFn):
-    """Blocks of sealed discovery reports in, (place, block of tagged pairs) out; a pair is hash and sealed value.
+    """Takes blocks of sealed discovery reports; yields (place, block of tagged pairs). A pair is hash and sealed value.
 
     In a block, each pair follows the tag of its report. Copies of a report have equal tags, so they go to the same
     place.
@@ -31,8 +31,8 @@ class OpenPairs(beam.DoFn):
 
     The output "opening" has the number of boxes that each engine opened (keys/opening.py).
 
-    `keys` are for the tags of reports. They are the same for all workers of a job, and unknown to senders. `boxes` is
-    the number of boxes that the job opens in all, 0 if unknown.
+    `keys` are for the tags of reports. These keys are the same for all workers of a job, and unknown to senders.
+    `boxes` is the number of boxes that the job opens in all, 0 if unknown.
     """
 
     def __init__(

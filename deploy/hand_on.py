@@ -161,7 +161,8 @@ def hand_on(
     places = [hand.target.rstrip("/") for hand in hands]
     for place in places:
         if places.count(place) > 1:
-            # The summary of one copy would mark the other copy as complete.
+            # Both copies would have one summary, which would mark both copies as complete when only one copy is
+            # complete.
             raise UsageError(f"option --hand has {place} for {places.count(place)} folders: give each its own place")
     done: list[str] = []
     problems: list[str] = []
@@ -396,7 +397,7 @@ def _records(summary: HopSummary, folder: str, path: str) -> int:
 
 
 def delete_copy(directory: str) -> None:
-    """Delete a copy, even an incomplete one."""
+    """Delete a copy, even if the copy is incomplete."""
     # The summary is deleted first, so that no recipient reads a partly deleted batch as complete. Reports are deleted
     # last, so that the next call finds a batch that is partly deleted.
     for name in (SUMMARY, _SUMMARY_SIGNATURE):

@@ -8,6 +8,6 @@
     campaigns  the campaign files that clients may ask about now
     manifests, refusals, settings, metrics
 
-The evaluator sees who asks and for how many evaluations, but no value, because elements are blinded. It stores no
-element, output or address.
+The evaluator sees who asks and for how many evaluations, but no value, because elements are blinded. The evaluator
+stores no element, output or address.
 """

@@ -1,4 +1,4 @@
-"""The counts of the present window, written before an answer leaves, so that a restart renews no client's limit.
+"""The counts of the present window, written before an answer is sent, so that a restart renews no client's limit.
 
     COUNTS/lock                                         locked while an evaluator runs
            over                                         end of the newest window that is over; none before it opens

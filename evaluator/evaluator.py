@@ -39,8 +39,8 @@ _STORE_SECONDS = 5.0
 _READING = ("keys", "campaigns")
 """These steps write nothing, so their errors are not counted as failed writes."""
 _AT_ONCE = 20
-"""Requests with at most this number of evaluations are answered within the event loop, in 2 ms. It would cost as much
-time as one evaluation to hand a request to the thread."""
+"""Requests with at most this number of evaluations are answered within the event loop, in 2 ms. Handing a request to
+the thread would cost as much time as one evaluation."""
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ class Evaluator:
             del self.refusals[place]
 
     def _turn(self) -> None:
-        """Begin the next window if the present one is over."""
+        """Begin the next window if the present window is over."""
         if self.setup.clock.now() >= self.counting.window.end:
             window_notes.note_over(self.setup.counts, self.counting.window.end)
             begun = self._open()

@@ -40,7 +40,7 @@ class ManifestStore:
     _probed: float = -math.inf
 
     def carry(self, present: str) -> None:
-        """Write the manifests of all windows before the present one, and remove these windows with their keys.
+        """Write the manifests of all windows before the present window, and remove these windows with their keys.
 
         `present` may be out of date: a later window may have begun since.
         """

@@ -90,7 +90,7 @@ def collect(campaign: Campaign, dictionary: Dictionary, sent: Sequence[tuple[str
 
 
 def shuffle(campaign: Campaign, stream: Stream, envelopes: bytes) -> bytes:
-    """As the shuffler: strip metadata, drop each client's reports over the cap, drop copies, and permute the rest."""
+    """As the shuffler: strip metadata, drop reports over a client's cap, drop copies, and permute the remaining reports."""
     length, words = campaign.sealed_bytes(stream), SystemWords()
     sealed, claims = strip(envelopes, length, tag_keys(length, words))
     over, _ = over_cap(claims, campaign.shuffle.cap, cap_key(words))
@@ -102,7 +102,7 @@ def shuffle(campaign: Campaign, stream: Stream, envelopes: bytes) -> bytes:
 
 
 def count(campaign: Campaign, key: PrivateKey, sealed: bytes) -> Tally:
-    """As the analyzer: open the reports, drop reports that are not well formed, and add up the rest as integers."""
+    """As the analyzer: open the reports, drop malformed reports, and add up the well-formed reports as integers."""
     mechanism = campaign.require_frequency()
     opener = Opener(key, campaign.binding("reports"), campaign.sealed_bytes("reports"), boxes=0)
     reports, _ = opener.open_block(sealed, partial(well_formed, mechanism))

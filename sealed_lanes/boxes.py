@@ -174,7 +174,7 @@ class _Rows:
             self._code.copy_words(source, VECTOR_BYTES, target, WORD_BYTES, number)
 
     def judge(self, failed: ir.Value, offset: ir.Value, target: ir.Value) -> None:
-        """Write 1 if libsodium succeeded and the product is not zero, else 0.
+        """Write 1 to `target` if libsodium succeeded and the product is not zero, else 0.
 
         libsodium refuses the product zero too, because everybody knows this product.
         """

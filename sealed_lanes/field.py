@@ -41,7 +41,7 @@ def minus(a: Element, b: Element) -> Element:
 
 
 def chosen(changes: Mask, a: Element, b: Element) -> Element:
-    """Return a in lanes where the mask is all ones, and b where it is 0."""
+    """Return a in lanes where the mask is all ones, and b in lanes where the mask is 0."""
     return [choice(changes, *both) for both in zip(a, b, strict=True)]
 
 

@@ -154,7 +154,7 @@ def mask_of(bit: Word) -> Mask:
 
 
 def choice(mask: Mask, a: Word, b: Word) -> Word:
-    """Return a in lanes where the mask is all ones, and b where it is 0."""
+    """Return a in lanes where the mask is all ones, and b in lanes where the mask is 0."""
     machine = a.machine
     change = machine.both(mask.vector, machine.differ(a.vector, b.vector))
     return Word(machine, machine.differ(b.vector, change), max(a.most, b.most), min(a.least, b.least))

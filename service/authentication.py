@@ -80,7 +80,7 @@ class ClientToken:
 
 Authenticator = Anyone | BearerToken | ClientToken
 """A way to authorise a request. `way` is its name in settings and manifests; `header` is the header that it reads, in
-lower case. `client` takes the value of this header. It returns the client's own token, or None if clients have no
+lower case. `client` takes the value of this header. `client` returns the client's own token, or None if clients have no
 tokens of their own; or it raises Refused."""
 
 

@@ -101,7 +101,7 @@ class ClientLimit:
             return
         name = self.name_of(client)
         if name in self._sent:
-            # If the client was forgotten meanwhile, its new count may be lower than `number`.
+            # If the client was forgotten after it reserved, its new count may be lower than `number`.
             self._sent[name] = max(0, self._sent[name] - number)
 
     @property

@@ -186,7 +186,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._room = _MOST_HEAD_BYTES
 
     def _refuse(self, refused: Refused) -> None:
-        """Refuse and close, because the rest cannot be parsed; if the request was answered already, close only."""
+        """Refuse the request, if it has no answer yet, and close the connection, which cannot be parsed further."""
         if self._answered:
             self.transport.close()
         else:

@@ -58,7 +58,7 @@ def link_aside(root: Path, path: Path) -> None:
 def remove_window(root: Path, window: str) -> None:
     """Remove a window with its key.
 
-    Its folder is renamed first, so that a partly removed window is never read as a complete window.
+    The window's folder is renamed first, so that a partly removed window is never read as a complete window.
     """
     gone = root / f"{window}{_GONE}"
     (root / window).rename(gone)

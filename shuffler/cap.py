@@ -26,14 +26,14 @@ _KEY_WORDS = 4
 @with_input_types(tuple[int, Iterable[bytes]])
 @with_output_types(tuple[int, bytes], counts=tuple[str, int])
 class RefuseOverCap(beam.DoFn):
-    """(place, blocks of claims) in, (place, tags of the reports over the cap) out; the last step that sees a token.
+    """Takes (place, blocks of claims); yields (place, tags of the reports over the cap). Later steps see no token.
 
     A uniform draw, and not the order of arrival, decides which l of a client's reports are kept. A client's retries do
     not count towards the cap, and do not take part in the draw. The tag of a report over the cap is in the output as
     often as the client sent the report, so that another client's report with an equal ciphertext is kept.
 
     Dropped: reports over the cap, counted in "counts" as "over_cap", and their copies, counted as "duplicate". Dropped
-    reports are stored nowhere: whoever read such a store would see more reports of a client than the cap allows.
+    reports are stored nowhere, because a reader of such a store would see more reports of a client than the cap.
 
     The draw is a function of the key and of the claims, so an engine that repeats the step gets the same draw.
     """

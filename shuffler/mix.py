@@ -33,7 +33,7 @@ LOST_TO = "lost_to_"
 @with_input_types(tuple[int, dict[str, Iterable[bytes]]])
 @with_output_types(tuple[tuple[int, int], bytes], counts=tuple[int, tuple[str, int]])
 class MixShard(beam.DoFn):
-    """(shard, {"sealed": blocks, "refused": tags, "released": tags}) in, ((batch, shard), block of reports) out.
+    """Takes (shard, {"sealed": blocks, "refused": tags, "released": tags}); yields ((batch, shard), block of reports).
 
     Each input block begins with the number of its batch. A batch's kept reports are in uniformly random order.
     "released", if present, holds the tags of reports that earlier batches forwarded, and no batch here forwards a copy

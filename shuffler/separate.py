@@ -61,7 +61,7 @@ def meeting(window: BoundedWindow, meets: WindowFn | None) -> BoundedWindow:
 @with_input_types(tuple[int, bytes])
 @with_output_types(tuple[int, bytes])
 class Numbered(beam.DoFn):
-    """(place, block) of one batch in, (place, number of the batch and block) out."""
+    """Takes (place, block) of one batch; yields (place, the batch's number and the block)."""
 
     def process(
         self, element: tuple[int, bytes], window: BoundedWindow = beam.DoFn.WindowParam
@@ -94,7 +94,7 @@ class _InPlaces(beam.DoFn):
 @with_input_types(bytes)
 @with_output_types(tuple[int, bytes])
 class TagReleased(_InPlaces):
-    """Blocks of reports that were forwarded earlier in; (place, their tags) out.
+    """Takes blocks of reports that were forwarded earlier; yields (place, tags of these reports).
 
     Copies of a report go to the same place. Only tags are sent there, and no ciphertexts; `MixShard` states the
     probability that two tags are equal by chance. `keys` are for the tags of ciphertexts.
@@ -114,7 +114,7 @@ class TagReleased(_InPlaces):
 @with_input_types(bytes)
 @with_output_types(tuple[int, bytes], claims=tuple[int, bytes])
 class Separate(_InPlaces):
-    """Blocks of envelopes in; (place, sealed reports) out, and (place, claims) to "claims".
+    """Takes blocks of envelopes; yields (place, sealed reports), and (place, claims) to "claims".
 
     Times and addresses are dropped here, and after this step no record holds both a ciphertext and a token. Equal
     ciphertexts go to the same place, and all claims of a client go to the same place. `keys` are for the tags of

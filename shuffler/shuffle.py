@@ -15,7 +15,7 @@ from shuffler.separate import Numbered, Separate, TagReleased
 
 
 class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Blocks of envelopes in, or a dict of "envelopes" and blocks of "released" reports; a dict of collections out.
+    """Takes blocks of envelopes, or a dict of "envelopes" and "released" reports in blocks; gives a dict of collections.
 
     Released reports were forwarded earlier, so no copy of a released report is forwarded. Each batch has its own
     window, cap and permutation.

@@ -1,7 +1,7 @@
 """Loads every pickle of a job graph as a worker would, in a process that has only the packages of a worker.
 
-Run it by file name with `python -I -S`. It reads a JSON object from standard input, and writes one to standard output.
-This script itself imports no module of the project; only loading the pickles imports such modules.
+Run it by file name with `python -I -S`. The script reads a JSON object from standard input, and writes a JSON object to
+standard output. This script itself imports no module of the project; only loading the pickles imports such modules.
 """
 
 from __future__ import annotations

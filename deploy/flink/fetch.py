@@ -2,8 +2,8 @@
 
     python deploy/flink/fetch.py --into build/engines
 
-It needs mvn and go. The settings of mvn, go and pip name the servers from which each program fetches. Existing files
-are not fetched again.
+The script needs mvn and go. The settings of mvn, go and pip name the servers from which each program fetches. Existing
+files are not fetched again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 /**
  * BLAKE2b (RFC 7693), with person, salt and key.
  *
- * It is written here because a library's BLAKE2b adds 4 kB gzipped to a page: BLAKE2b shares modules of the library
- * with SHA-2, which the curve needs, and a page that is split into several files loads these modules whole. The tests
- * compare both.
+ * BLAKE2b is written here because a library's BLAKE2b adds 4 kB gzipped to a page: BLAKE2b shares modules of the
+ * library with SHA-2, which the curve needs, and a page that is split into several files loads these modules whole. The
+ * tests compare both.
  */
 
 const BLOCK = 128;

@@ -1,4 +1,7 @@
-"""Counts acknowledged reports that are in no manifest yet. It only reads files, so a collector may run meanwhile."""
+"""Counts acknowledged reports that are in no manifest yet.
+
+Counting only reads files, so a collector may run meanwhile.
+"""
 
 from __future__ import annotations
 

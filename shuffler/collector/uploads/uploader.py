@@ -96,8 +96,8 @@ class Uploader:
     def upload_manifests(self, window: str) -> None:
         """Write the manifests of a window that ended, and remove the window from the disk."""
         if not (self.root / window).exists():
-            # An earlier try may have been stopped while it removed the window, so the rest, with the window's key, is
-            # deleted now.
+            # An earlier try may have been stopped while it removed the window, so the remaining files, with the
+            # window's key, are deleted now.
             window_folders.remove_gone(self.root)
             return
         for journal in window_files.journals(self.root, window):

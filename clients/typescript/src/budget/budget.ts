@@ -50,7 +50,8 @@ export class Budget {
    * Charge reports that are about to be made, for good, in one step. Return, for each request, how many of its reports may
    * depend on values.
    *
-   * These are the request's first reports. Its other reports must not depend on values, and are counted as blank.
+   * The reports that may depend on values are the request's first reports. All other reports of the request must not
+   * depend on values, and are counted as blank.
    *
    * @param window length of the deployment's windows in milliseconds, for the cap; infinity: the cap is not counted.
    * @throws OverCap, OptedOut; BudgetSpent if not all reports fit into the budget and the app then wants no reports.

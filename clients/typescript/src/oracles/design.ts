@@ -119,8 +119,8 @@ interface Choice {
 }
 
 /**
- * Return the responder of a design's rows: with probability keep / 2**64 a row with the cell, else one without it; rows
- * are drawn by weight.
+ * Return the responder of a design's rows: with probability keep / 2**64 a row with the cell, else a row without the
+ * cell; rows are drawn by weight.
  *
  * @throws FormatError the weights of cells differ so much that a report could spend more than epsilon.
  */

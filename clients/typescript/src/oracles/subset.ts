@@ -4,7 +4,10 @@ import { event, uniform } from "../maths/words.js";
 import { subsetCode, subsetField } from "../wire/subsets.js";
 import { MOST_BYTES, requireSized, type Responder } from "./responders.js";
 
-/** Return the responder of subsets: with probability keep / 2**64 a subset with the cell, else one without it. */
+/**
+ * Return the responder of subsets: with probability keep / 2**64 a subset with the cell, else a subset without the
+ * cell.
+ */
 export function subset(width: bigint, size: bigint, keep: bigint): Responder {
   requireSized(width, size, keep);
   const [m, s] = [Number(width), Number(size)];

@@ -4,8 +4,8 @@
  *
  * The shuffler counts a report in the window in which it arrives, whenever it was made. So a report is made only if the
  * waiting reports of its stream, plain values included, and the arrivals in the present window are together below the cap.
- * So no report is charged that the cap would drop: of the reports of several days offline, the first wait, and the
- * later ones were never made.
+ * So no report is charged that the cap would drop: after several days offline, only the first reports wait, and no
+ * later reports were made.
  *
  * The present window follows the collector's clock: the `Date` of its last answer 202, plus the time that has passed on the
  * device since. Before the first such answer, and if the device's clock was set back after the last answer, the present

@@ -84,7 +84,7 @@ interface Done {
   maker: Maker | undefined;
 }
 
-/** Send due reports, or all waiting ones if `early`. Throws HushcountError only if the store cannot be used. */
+/** Send due reports, or all waiting reports if `early`. Throws HushcountError only if the store cannot be used. */
 export async function deliver(to: Delivering, early: boolean): Promise<Omit<Delivery, "blank">> {
   const { store, campaign, queue, making } = to;
   await to.leaving.settled();

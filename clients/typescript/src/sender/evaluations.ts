@@ -80,7 +80,7 @@ export class Asking {
   /** Evaluations by their blanks. If a blank cannot be queued, both the blank and its evaluation are forgotten. */
   readonly #begun = new WeakMap<Waiting, Begun>();
   #failures = 0;
-  /** The end of the pause after failures. It is in memory only, because evaluations end when the page closes. */
+  /** The end of the pause after failures. This time is in memory only, because evaluations end when the page closes. */
   #heldUntil = 0;
 
   constructor(given: Circumstances) {

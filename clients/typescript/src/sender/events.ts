@@ -1,4 +1,4 @@
-/** The steps of a sender, for an app to show: as typed data, without any value. */
+/** The steps of a sender, as typed data that an app can show; the data contain no value. */
 
 import type { Stream } from "../trust/asked.js";
 
@@ -10,12 +10,12 @@ export interface Event {
   readonly at: number;
   /**
    * fetched, unchanged, not_fetched: the campaign file. refused: the policy refuses the campaign file. waits: a plain value
-   * waits for a campaign file. queued: reports wait to be sent. sent: the collector has them. again: they are sent again
-   * later. remade: reports were made anew under the present campaign file. dropped: reports were given up; the reason is
-   * "left_with_page" if they left with a page in an earlier window, and most probably arrived. answered: the evaluation of
-   * a discovery report came. not_answered: it is requested again later. blank: it did not come, and the report goes without
-   * its value; the reason is "equivocation" if the answer was not made with the campaign's evaluator key. forgotten: reports
-   * were deleted at the opt-out.
+   * waits for a campaign file. queued: reports wait to be sent. sent: the collector has the reports. again: reports are
+   * sent again later. remade: reports were made again under the present campaign file. dropped: reports were given up;
+   * the reason is "left_with_page" if the reports left with a page in an earlier window, and most probably arrived.
+   * answered: the evaluation of a discovery report came. not_answered: the evaluation is requested again later. blank:
+   * the evaluation did not come, and the report is sent without its value; the reason is "equivocation" if the answer
+   * was not made with the campaign's evaluator key. forgotten: reports were deleted at the opt-out.
    */
   readonly what:
     | "fetched"

@@ -16,16 +16,16 @@ const MOST_BYTES = 60_000;
  * The reports that this tab has queued and not sent, in memory, because a page that closes has no time to read the
  * store.
  *
- * A closing page sends only reports that are not due, because other tabs do not send such reports. It also sends only
- * reports that were in the store a short time ago, because an app may deliver early in another tab, and this tab may
- * have slept. All other reports are sent later, from the store.
+ * A closing page sends only reports that are not due, because other tabs do not send such reports. A closing page also
+ * sends only reports that were in the store a short time ago, because an app may deliver early in another tab, and this
+ * tab may have slept. All other reports are sent later, from the store.
  *
- * The reports stay in the store until the collector's answer is settled there, by this tab if the page lives on. If the
- * page closes, nobody gets the answer, but a note has the time when the reports left (left-notes.ts). The next page
- * sends the same bytes again only in the same window, in which equal bytes count once (arrivals.ts). Without a note, a
- * page sends the reports again in later windows too, and after the operator's grace period such reports count twice.
- * `sendBeacon` is not used: it cannot send the header with the client token, without which the cap would have no
- * effect.
+ * The reports are kept in the store until the collector's answer is settled there, which this tab does if the page is
+ * not closed. If the page closes, nobody gets the answer, but a note has the time when the reports left
+ * (left-notes.ts). The next page sends the same bytes again only in the same window, in which equal bytes count once
+ * (arrivals.ts). Without a note, a page sends the reports again in later windows too, and after the operator's grace
+ * period such reports count twice. `sendBeacon` is not used: it cannot send the header with the client token, without
+ * which the cap would have no effect.
  */
 export class Leaving {
   readonly #reports = new Map<string, Queued>();

@@ -50,9 +50,10 @@ export interface Making {
 }
 
 /**
- * Make the reports of some values. All are charged in one step before the first is made, or none.
+ * Make the reports of some values. Either all reports are charged, in one step before the first report is made, or none
+ * is charged.
  *
- * The page can work meanwhile: each stretch of work ends with the first report after 8 milliseconds.
+ * The page can do other work meanwhile, because each stretch of work ends with the first report after 8 milliseconds.
  *
  * @param anew the values are plain values that wait in the queue.
  * @throws OverCap, OptedOut, BudgetSpent, Untrusted: no report is made.

@@ -59,7 +59,7 @@ export async function fetchDocuments(
   const file = parseJson(campaign.data, CAMPAIGN_BYTES, NAME);
   const { fingerprint, dictionary: digest } = await rules.check(file, signatureOf(campaign.signature));
   const log = await fetchDocument(fetcher, `${base}/log`, LOG_BYTES, now).catch((error: unknown) => {
-    // Without a log, the policy decides whether one is needed.
+    // If there is no log, the policy decides whether a log is needed.
     if (error instanceof NotServed) return undefined;
     throw error;
   });

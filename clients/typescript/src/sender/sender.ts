@@ -120,9 +120,9 @@ export class Sender {
   /**
    * Send due reports, in batches, and return the outcome; any tab may call it.
    *
-   * It never throws because of the collector or the network. After a failure reports wait, and they wait longer after
-   * each further failure. Call it from a timer, not when a value is used: `deliver` also requests the campaign file
-   * when this request is due.
+   * `deliver` never throws because of the collector or the network. After a failure reports wait, and they wait longer
+   * after each further failure. Call it from a timer, not when a value is used: `deliver` also requests the campaign
+   * file when this request is due.
    *
    * @param early send also reports that are not due yet. Their time of arrival then reveals the time of this call.
    * @throws HushcountError the store cannot be used.
@@ -225,7 +225,7 @@ export class Sender {
     return running && this.#making.keepValues ? this.#present.maker() : this.#present.first(running);
   }
 
-  /** Forget the requests and reports that would leave when this tab closes: the person opted out. */
+  /** Forget the requests and reports that would be sent when this tab closes, because the person opted out. */
   #letGo(): void {
     this.#optedOut = true;
     this.#leaving.clear();

@@ -1,4 +1,4 @@
-/** The meaning of an answer for a batch of reports: sent, to be sent again, to be made anew, or given up. */
+/** The meaning of an answer for a batch of reports: sent, to be sent again, to be made again, or given up. */
 
 import { parseJson } from "../json.js";
 import { own } from "../own.js";

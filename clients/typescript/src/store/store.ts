@@ -37,8 +37,8 @@ export interface Outcome<Result> {
 /** Records by key. Pages, tabs and workers of one origin that open the same store share its records. */
 export interface Store {
   /**
-   * Read records, decide, and write, as one atomic and durable step: in no tab another step runs between reading and
-   * writing.
+   * Read records, decide, and write, as one atomic and durable step: no tab runs another step between this step's
+   * reading and writing.
    *
    * @param wanted the records to read; the step gets a list for each, in order; it is empty for a key without a record.
    *   Keys ascend, and values are null if `values` is false.

@@ -32,11 +32,11 @@ export class Newest {
    * Keep a campaign's head durably, before anything is reported under this campaign file.
    *
    * @param log the campaign's log; needed if the client missed an epoch.
-   * @param signature the campaign's verified signature. A restart in it replaces the accepted history if it is newer than
-   *   the operator's earlier statements.
-   * @throws Untrusted the epoch is older, or another file of the same epoch; or it does not continue the accepted one: the
-   *   log must connect both if an epoch was missed. Or the operator replaced the publisher that signed it, or more epochs
-   *   are left out than a log holds.
+   * @param signature the campaign's verified signature. A restart in the signature replaces the accepted history if the
+   *   restart is newer than the operator's earlier statements.
+   * @throws Untrusted the campaign file is of an older epoch, or is another file of the same epoch; or it does not continue
+   *   the accepted epoch, and if an epoch was missed, only the log can show this. Or the operator replaced the publisher
+   *   that signed the file, or more epochs were missed than a log can hold.
    */
   keep(campaign: Asked, log?: CampaignLog, signature: Partial<CampaignSignature> = {}): Promise<void> {
     const key = `newest/${campaign.id}`;

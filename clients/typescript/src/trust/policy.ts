@@ -45,7 +45,8 @@ export interface PolicyTerms {
 /**
  * The campaign that a client reports to, the keys that must sign it, and limits on its cost.
  *
- * Privacy: a policy limits the cost of a signed campaign. It cannot check whether the parties keep their promises.
+ * Privacy: a policy limits the cost of a signed campaign. A policy cannot check whether the parties keep their
+ * promises.
  */
 export class Policy {
   readonly #terms: PolicyTerms | undefined;

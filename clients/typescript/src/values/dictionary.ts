@@ -14,8 +14,8 @@ export type Dictionary = ReadonlyMap<string, number>;
 /**
  * Read a dictionary, one item a line.
  *
- * @throws FormatError the dictionary is empty, too long or not UTF-8, or a line is no item or a repeated one. The message
- *   names the line, and repeats none of the contents.
+ * @throws FormatError the dictionary is empty, too long or not UTF-8, or a line is no item or repeats an item. The message
+ *   names the line, and does not repeat its contents.
  */
 export async function parseDictionary(bytes: Uint8Array, most = MOST_ITEMS): Promise<Dictionary> {
   let text: string;

@@ -63,7 +63,8 @@ export function fingerprintOf(text: string): bigint {
 }
 
 /**
- * Return two patterns: of characters with invisible ones behind them that have a visible effect, and of unfit characters.
+ * Return two patterns: one of characters that are followed by invisible characters with a visible effect, and one of
+ * unfit characters.
  *
  * The first follows Unicode's data: a flag's tags, the selector of a keycap or picture, the selector of a character's other
  * shape, a joiner between two visible characters beyond ASCII, and a joiner after a virama, as at the end of Kannada words.

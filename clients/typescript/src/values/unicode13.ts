@@ -29,7 +29,7 @@ export function loadAssigned(): Promise<Assigned> {
   return loaded;
 }
 
-/** Return NFC of a text by the tables of 13.0; lone surrogates stay as they are. */
+/** Return NFC of a text by the tables of 13.0; lone surrogates are not changed. */
 export function nfc(text: string, assigned: Assigned): string {
   if (isPlain(text)) return text;
   let [made, piece] = ["", ""];
