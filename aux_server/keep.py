@@ -94,7 +94,7 @@ def kept_records(rule: KeepRule, bins: Bins, words: Words) -> Iterator[bytes]:
 
 
 def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> npt.NDArray[np.bool_]:
-    """Return bool[b]: each bin is kept independently, with `rule.keep_probability` of its count.
+    """Return bool[b], the kept bins: each bin is kept independently, with probability `rule.keep_probability` of its count.
 
     Args:
         rule: the campaign's keep rule, without counts.

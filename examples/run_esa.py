@@ -90,7 +90,7 @@ def collect(campaign: Campaign, dictionary: Dictionary, sent: Sequence[tuple[str
 
 
 def shuffle(campaign: Campaign, stream: Stream, envelopes: bytes) -> bytes:
-    """As the shuffler: strip metadata, drop reports over a client's cap, drop copies, and permute the remaining reports."""
+    """As the shuffler: strip metadata, drop reports over a client's cap and copies, and permute the other reports."""
     length, words = campaign.sealed_bytes(stream), SystemWords()
     sealed, claims = strip(envelopes, length, tag_keys(length, words))
     over, _ = over_cap(claims, campaign.shuffle.cap, cap_key(words))

@@ -140,7 +140,7 @@ export class Asking {
     const open = [...this.#open];
     const due = (await this.#waiting(open)).filter(({ at }) => early || this.#later(at, now) <= now);
     if (this.#later(this.#heldUntil, now) <= now) {
-      // Another call may have requested this evaluation meanwhile.
+      // Only evaluations that no other call has requested meanwhile are requested.
       const taken = due.filter((evaluation) => this.#open.delete(evaluation));
       await Promise.all(
         taken.map(async (evaluation) => {

@@ -109,7 +109,8 @@ export class Queue {
   }
 
   /**
-   * Queue all these reports or none, unless the person opted out meanwhile. Throws QueueFull if the reports do not fit.
+   * Queue all these reports or none, unless the person opted out meanwhile. Throws QueueFull if the reports do not fit
+   * into the queue.
    */
   put(waiting: readonly Waiting[]): Promise<Queued[]> {
     const queued = waiting.map((each) => this.#placed(each, each.due, Date.now()));

@@ -2,7 +2,8 @@
  * Unicode 13.0, whatever version the browser has: the normal form NFC, and the set of assigned characters.
  *
  * Every version of Unicode adds characters. A character that 13.0 does not assign is not changed, and separates the
- * text before it from the text after it. Text without such characters is normalised by every later version as by 13.0.
+ * text before it from the text after it. Text whose characters 13.0 assigns is normalised by every later version as by
+ * 13.0.
  */
 
 import { part } from "../loading.js";
