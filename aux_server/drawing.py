@@ -86,7 +86,7 @@ class BinWords:
         self._taken = np.zeros(len(pairs), dtype=np.int64)
 
     def at(self, rows: npt.NDArray[np.intp]) -> BinWords:
-        """Return the streams of these rows' bins, in this order; a word taken there is taken from `self` too."""
+        """Return the streams of these rows' bins, in this order; words taken from them are taken from `self` too."""
         part = BinWords.__new__(BinWords)
         part.__dict__.update(self.__dict__, _rows=self._rows[rows])
         return part

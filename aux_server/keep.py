@@ -94,7 +94,7 @@ def kept_records(rule: KeepRule, bins: Bins, words: Words) -> Iterator[bytes]:
 
 
 def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> npt.NDArray[np.bool_]:
-    """Return bool[b], the kept bins: each bin is kept independently, with probability `rule.keep_probability` of its count.
+    """Return bool[b], the kept bins: each is kept independently, with the `rule.keep_probability` of its count.
 
     Args:
         rule: the campaign's keep rule, without counts.
@@ -113,7 +113,7 @@ def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> np
 
 
 def draw_counts(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> npt.NDArray[np.int64]:
-    """Return int64[b]: the count that each bin shows, drawn independently by `rule.count_law`; 0 if it is dropped.
+    """Return int64[b]: the count that each bin shows, drawn independently by `rule.count_law`; 0 if the bin is dropped.
 
     Args:
         rule: the campaign's keep rule, with counts.

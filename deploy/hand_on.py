@@ -74,7 +74,7 @@ class Hand:
 
 @dataclass(frozen=True)
 class Fetch:
-    """Statements or receipts of a party that runs elsewhere; the party writes them to `source`."""
+    """Statements or receipts that a party in another deployment writes to `source`."""
 
     kind: Kind
     party: Party

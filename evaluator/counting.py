@@ -216,7 +216,7 @@ def _cut_to_whole(descriptor: int) -> None:
 
 
 def _of(epoch: AskedEpoch, client: bytes | None) -> bytes | None:
-    """Return bytes that differ for each pair of client and campaign file; None if clients are not told apart."""
+    """Return bytes that are different for each pair of client and campaign file; None if clients are not told apart."""
     return None if client is None else bytes.fromhex(epoch.fingerprint) + client
 
 

@@ -124,7 +124,7 @@ class Evaluator:
         return self.setup.verifier is not None and self.setup.verifier.is_shown(authorization)
 
     async def answer(self, epoch: AskedEpoch, key: str, asker: Asker, client: bytes | None, blinded: bytes) -> bytes:
-        """Make and count these evaluations, and return the answer; else raise Refused.
+        """Make and count the evaluations of one request, and return the answer; or raise Refused.
 
         Args:
             key: id of the epoch's key.

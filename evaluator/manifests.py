@@ -25,7 +25,7 @@ ASKERS: tuple[Asker, ...] = ("clients", "verifier")
 
 
 class Asked(Part):
-    """The requests of one kind of asker."""
+    """The evaluations and refusals of one kind of asker."""
 
     evaluations: Count = Field(default=0, description="elements answered")
     refused: Refused = Field(default_factory=dict, description="requests refused, by reason")

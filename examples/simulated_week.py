@@ -2,8 +2,8 @@
 
     python examples/simulated_week.py --out week
 
-Every "day" is one window. Each client sends one report a day, in its own post, with its own token. One client in a
-hundred sends the same bytes twice, and another client in a hundred sends its report a day late. For every thousand
+Each simulated day is one window. Each client sends one report a day, in its own post, with its own token. One client in
+a hundred sends the same bytes twice, and another client in a hundred sends its report a day late. For every thousand
 clients, there is one post with bytes that no key opens, and one post with a wrong length. On day 3 the analyzer's key
 is rotated. On day 5 the collector and two runs are killed during their work. At the end `hushcount status` must account
 for every report, so the script compares its numbers with the numbers of sent reports. From day 6 on one word is 50 %

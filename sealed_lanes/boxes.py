@@ -36,7 +36,7 @@ class Scratch:
         base: four words of the base point.
         slot: the key of one slot, and then the slot's nonce.
         masks: one mask for each step of the ladder.
-        scalar, ephemeral, shared, key, nonce: four words for each group; a nonce uses three. For opening, the
+        scalar, ephemeral, shared, key, nonce: four words for each group, of which a nonce uses three. For opening, the
             caller writes the scalar of the first group.
         ephemeral_pair, shared_pair: for each group, the limbs that the ladder returns.
     """

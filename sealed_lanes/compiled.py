@@ -59,7 +59,7 @@ class Lanes:
         return made
 
     def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]:
-        """Open the rows of uint8[n, L + 48]; return uint8[n, L], zeros after failures, and bool[n], the successes."""
+        """Open the rows of uint8[n, L + 48]; return uint8[n, L], zeros for failures, and bool[n], the successes."""
         count, size = sealed.shape
         length = size - crypto_box_SEALBYTES
         plain, opened = np.zeros((count, max(0, length)), dtype=np.uint8), np.zeros(count, dtype=np.bool_)

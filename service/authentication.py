@@ -79,9 +79,9 @@ class ClientToken:
 
 
 Authenticator = Anyone | BearerToken | ClientToken
-"""A way to authorise a request. `way` is its name in settings and manifests; `header` is the header that it reads, in
-lower case. `client` takes the value of this header. `client` returns the client's own token, or None if clients have no
-tokens of their own; or it raises Refused."""
+"""A way to authorise a request. `way` is the name of this way in settings and manifests. `header` is the name, in lower
+case, of the header with the token, and `client` takes the value of this header. `client` returns the client's own
+token, or None if clients have no tokens of their own; or it raises Refused."""
 
 
 def authenticator(settings: ServicePart, directory: Path) -> Authenticator:

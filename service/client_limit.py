@@ -51,7 +51,7 @@ class ClientLimit:
         self._window: Window | None = None
         self._key = b""
         self._sent: OrderedDict[int, int] = OrderedDict()
-        """Counts by hash; the client that sent last comes last."""
+        """Counts by hash, in the order in which the clients sent last."""
 
     def begin(self, window: Window, key: bytes) -> None:
         """Start the counts of a window, by hashes of client tokens under this key."""
@@ -106,7 +106,7 @@ class ClientLimit:
 
     @property
     def clients(self) -> int:
-        """The number of clients that are remembered."""
+        """The number of clients whose counts are kept now."""
         return len(self._sent)
 
     def name_of(self, client: bytes) -> int:

@@ -147,7 +147,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._head_done or self.transport.is_closing():
-            # Headers after the body are dropped.
+            # Headers that come after the body are ignored.
             return
         if len(self.headers) == _MOST_HEADERS:
             self._end(_head_too_long())
@@ -204,7 +204,7 @@ class LimitedProtocol(HttpToolsProtocol):
         late = now - self._since > self._settings.body_seconds
         if self.transport.is_closing():
             if late:
-                # The peer does not read the answer.
+                # The peer has not read the answer in time, so the connection is cut off.
                 self.transport.abort()
             return
         silent = not self._head_done and self._arrived == 0

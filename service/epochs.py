@@ -47,7 +47,7 @@ class ServedCampaign(Protocol[Epoch_co]):
 
     @property
     def numbers(self) -> Container[str]:
-        """The fingerprints of all epochs ever published."""
+        """The fingerprints of all epochs that were ever published."""
 
     @property
     def fault(self) -> str | None:

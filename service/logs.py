@@ -12,7 +12,7 @@ _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "co
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, event and facts.
+    """Writes time, level, event and facts as JSON.
 
     Of an exception only type and place are logged, because its text may hold a client's data.
     """

@@ -69,7 +69,7 @@ def seconds_of(root: Path, window: str) -> int:
 
 
 def seconds_or(root: Path, window: str, length: timedelta) -> int:
-    """Return a window's length; without a valid note, the time until a window of the configured length ends."""
+    """Return a window's length; without a valid note, its length if windows have the configured length."""
     try:
         return seconds_of(root, window)
     except (FileNotFoundError, ValueError):
@@ -88,7 +88,7 @@ def note_authentication(root: Path, window: str, way: Authentication) -> None:
 
 
 def authentication_of(root: Path, window: str) -> Authentication:
-    """Return the weakest authentication of a window's senders; without a note, the weakest of all."""
+    """Return the weakest authentication of a window's senders; without a note, the weakest way of all."""
     noted = _noted(root / window / KEY)
     return WEAKEST if noted is None else as_way(noted)
 

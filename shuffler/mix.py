@@ -2,7 +2,7 @@
 
 The shard of a report is a keyed hash of its ciphertext, under keys drawn for the run, and the order within each shard
 is uniformly random. The output is therefore a random function of the set of kept ciphertexts: its distribution does not
-depend on their senders, times, order or files. `beam.Reshuffle` does not promise this.
+depend on their senders, times, order or files. `beam.Reshuffle` does not promise a random order.
 """
 
 from __future__ import annotations

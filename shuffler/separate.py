@@ -38,7 +38,7 @@ def tag_keys_of(keys: UInt64Array, window: BoundedWindow) -> UInt64Array:
 
 
 def key_of(key: bytes, window: BoundedWindow) -> bytes:
-    """Return a window's key: SHAKE-256 of the window and the run's key, of this key's length; a retry has the same."""
+    """Return a window's key: SHAKE-256 of the window and the run's key, of this key's length; retries derive it too."""
     if not isinstance(window, IntervalWindow):
         return key
     span = _SPAN.pack(window.start.micros, window.end.micros)
@@ -46,7 +46,7 @@ def key_of(key: bytes, window: BoundedWindow) -> bytes:
 
 
 def number_of(window: BoundedWindow) -> int:
-    """Return the number of the batch in a window: the second in which it begins; 0 if a run has one batch."""
+    """Return the number of the batch in a window: the second in which the window begins; 0 if a run has one batch."""
     return window.start.seconds() if isinstance(window, IntervalWindow) else 0
 
 

@@ -15,7 +15,7 @@ from shuffler.separate import Numbered, Separate, TagReleased
 
 
 class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Takes envelopes in blocks, or a dict of blocks of "envelopes" and "released" reports; gives a dict of collections.
+    """Takes blocks of envelopes, or a dict of blocks: "envelopes" and "released" reports; gives a dict of collections.
 
     Released reports were forwarded earlier, so no copy of a released report is forwarded. Each batch has its own
     window, cap and permutation.

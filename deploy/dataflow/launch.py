@@ -3,7 +3,8 @@
     python launch.py --job=analyze --campaign=gs://... --input=gs://... --keys=... --signed_by=gs://... --out=gs://...
     python launch.py finish --job=analyze, and the same options
 
-All other options are Beam's. A graph is not sent if it holds a private key, or anything that no worker can load.
+All other options are options for Beam. A graph is not sent if it holds a private key, or anything that no worker can
+load.
 
 A template's launcher ends before its job begins, but some work comes after the job: comparing counts, estimating,
 signing outputs (--sign_with), and marking the result as complete. `hushcount run` and the single commands wait for

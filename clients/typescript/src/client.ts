@@ -26,13 +26,13 @@ const DAY = 86_400;
 export interface ClientOptions {
   /** The campaign file (JSON). */
   readonly campaign: Uint8Array;
-  /** The app's demands on the campaign. */
+  /** The app's policy, which states its demands on the campaign. */
   readonly policy: Policy;
   /** The campaign's signature, `campaign.json.sig`. */
   readonly signature?: Uint8Array;
   /** The campaign's log; needed if the client missed an epoch. */
   readonly log?: Uint8Array;
-  /** The campaign's dictionary, one item a line; it must be unpacked. */
+  /** The bytes of the campaign's dictionary, unpacked, with one item a line. */
   readonly dictionary?: Uint8Array;
   /** The store for answers and budget; by default answers and budget are lost when the page closes. */
   readonly store?: Store;

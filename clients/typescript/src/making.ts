@@ -177,8 +177,8 @@ export class ReportMaker implements Maker {
   }
 
   /**
-   * Return the remembered answer to an item. For a new item, draw and remember an answer; if the memory is full, return its
-   * last answer.
+   * Return the remembered answer to an item. For a new item, draw and remember an answer; if the memory is full, return
+   * the last answer that was stored.
    *
    * If a second or later answer cannot be stored, the memory counts as full, because an error only for new items would
    * reveal that an item is new.

@@ -1,4 +1,7 @@
-/** For tests of an app or of another client: makes reports from chosen randomness. Never use it for people's values. */
+/**
+ * For tests of an app or of another client: makes reports from chosen randomness. Never use this module for people's
+ * values.
+ */
 
 import { parseCampaign } from "./campaign/at-once.js";
 import { blake2b } from "./bytes.js";

@@ -10,8 +10,8 @@ shows where the next frame begins after a damaged frame, and no client can send 
 because no client knows the mark.
 
 After a crash, a journal holds whole frames and at most the beginning of one more frame, whose reports were never
-acknowledged. Everything else counts as damage. Zeros at the end count as damage too, because they may come from a power
-cut, but also from a disk that lost a frame. A damaged frame does not affect other frames.
+acknowledged. Any other content counts as damage. Zeros at the end count as damage too, because they may come from a
+power cut, but also from a disk that lost a frame. A damaged frame does not affect other frames.
 """
 
 from __future__ import annotations

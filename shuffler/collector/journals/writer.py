@@ -1,7 +1,7 @@
 """Group commit: reports wait in a bounded queue; one write with a sync commits all waiting reports of a target.
 
-The event loop adds reports. The writer's own thread does all work that waits for the disk, and no other thread uses the
-journals and the present window.
+The event loop adds reports to the queue. The writer's own thread does all work that waits for the disk, and no other
+thread uses the journals and the present window.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Writer:
         length: timedelta,  # length of windows
         segment_bytes: int,  # length at which a journal is closed
         queue_reports: int,  # the largest number of reports that may wait
-        hand_over: Callable[[Uploadable], None],  # called in the writer's thread
+        hand_over: Callable[[Uploadable], None],  # called in the writer's thread with items to upload
         metrics: Metrics,
         clock: WatchedClock,
         authentication: Authentication = WEAKEST,
@@ -205,7 +205,7 @@ class Writer:
             raise
 
     def _commit(self, group: CommitGroup) -> None:
-        """Append a frame to the journal of each target; `group.kept` gets the targets that are on the disk."""
+        """Append a frame to the journal of each target; `group.kept` gets each target whose frame is on the disk."""
         for target, waiting in group.waiting.items():
             try:
                 window = self._enter_window(self._clock.seconds())

@@ -51,7 +51,7 @@ class Uploader:
         _in_store(self.probe)
 
     def upload_segment(self, journal: JournalFile) -> None:
-        """Write the segment of a journal and leave its receipt."""
+        """Write the segment of a journal to the store, and turn the journal into the segment's receipt."""
         try:
             recovered = recover(journal.path.read_bytes(), journal.path.name)
         except FormatError:
@@ -110,7 +110,7 @@ class Uploader:
             try:
                 manifests = self._manifests_of(window, folder, id)
             except Exception as error:
-                # The window stays on the disk, but the manifests of other campaigns are still written.
+                # The window is kept on the disk, but the manifests of other campaign files are still written.
                 blocked = error
                 continue
             for name, manifest in manifests.items():

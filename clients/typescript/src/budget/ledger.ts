@@ -18,7 +18,7 @@ export interface Line {
   readonly delta: bigint;
 }
 
-/** All charges; lines by "campaign/stream". */
+/** All charges; `lines` has the costs of each stream, by "campaign/stream". */
 export interface Charged {
   /** Epsilon that was charged, by UTC day, such as 2026-11-23, for the last days that the clock showed. */
   readonly days: Counts<string, bigint>;
@@ -53,10 +53,10 @@ export interface Cost {
 export const UNCHARGED: Charged = { days: [], optedOut: false, lines: {} };
 
 /**
- * Return the cost of a report of the stream; it does not depend on the value.
+ * Return the cost of a report of the stream; this cost does not depend on the value.
  *
  * A frequency report costs its epsilon; with memory, all frequency reports of an epoch together cost `memoryValues`
- * times that. A discovery report costs the (epsilon, delta) of the keep rule, replace-one.
+ * times this epsilon. A discovery report costs the (epsilon, delta) of the keep rule, replace-one.
  */
 export function costOf(campaign: Asked, stream: Stream): Cost {
   if (stream === "discovery") {

@@ -21,7 +21,7 @@ export function tellOptOut(): void {
 /** Call the listener at each opt-out or opt-in, until the signal. */
 export function hearOptOut(listener: () => void, until: AbortSignal): void {
   const channel = openChannel();
-  // Without unref, Node would wait for messages for ever; browsers have no such method.
+  // Without a call of `unref`, Node would wait for messages for ever. Browsers have no `unref`.
   (channel as { unref?: () => void } | undefined)?.unref?.();
   if (channel !== undefined) channel.onmessage = listener;
   listeners.add(listener);

@@ -1,11 +1,11 @@
 /**
  * Probabilities as integer thresholds out of 2**64: an event happens if a fresh word is below its threshold.
  *
- * Python computes them with 60 decimal digits. This module writes every number as an integer out of 2**384, with an
- * error of less than 2**-300. Python and this module round the same real number, which is irrational because epsilon is
- * rational and not 0. So they give the same integer unless that real number is within Python's error, less than 1e-38,
- * of an integer. `rounded` throws within 2 * 2**-100 of an integer, about 1.6e-30, so its result is always Python's
- * result.
+ * Python computes these thresholds with 60 decimal digits. This module writes every number as an integer out of 2**384,
+ * with an error of less than 2**-300. Python and this module round the same real number, which is irrational because
+ * epsilon is rational and not 0. So they give the same integer unless that real number is within Python's error, less
+ * than 1e-38, of an integer. `rounded` throws within 2 * 2**-100 of an integer, about 1.6e-30, so its result is always
+ * Python's result.
  */
 
 import { FormatError } from "../errors.js";

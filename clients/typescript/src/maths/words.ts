@@ -77,7 +77,7 @@ export function wordOf(words: Words): bigint {
   return (BigInt(at(halves, 1)) << 32n) | BigInt(at(halves, 0));
 }
 
-/** Return the 32 bits at a place. */
+/** Return the 32-bit number at a place of a list. */
 export function at(halves: Uint32Array, place: number): number {
   return halves[place] ?? 0;
 }

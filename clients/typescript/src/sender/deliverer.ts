@@ -135,7 +135,7 @@ async function arrivedBefore(to: Delivering, claimed: Claimed, done: Done): Prom
   return true;
 }
 
-/** Settle a batch by the answer. */
+/** Remove, keep or replace the reports of a batch, as the answer requires. */
 async function settle(to: Delivering, claimed: Claimed, said: Posted, done: Done): Promise<void> {
   const { store, campaign, queue, making, log } = to;
   const keys = claimed.reports.map(({ key }) => key);

@@ -20,7 +20,7 @@ export const LEAST_AGE = 3_600_000;
 const AGE = /(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])/;
 const MOST_DOCUMENTS = 10;
 
-/** A document as a collector served it; a missing header is empty. */
+/** A document as a collector served it; a header that was missing is the empty string. */
 export interface Document {
   readonly data: Uint8Array;
   readonly signature: string;

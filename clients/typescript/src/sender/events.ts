@@ -35,7 +35,7 @@ export interface Event {
   readonly reports: number;
   /** The stream of the reports, if they are of one stream. */
   readonly stream?: Stream;
-  /** The reason, by the collector's name or in a sentence of this client; it contains no value. */
+  /** The reason: the collector's name of a problem, or a sentence of this client. A reason contains no value. */
   readonly reason: string;
 }
 

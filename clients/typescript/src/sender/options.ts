@@ -16,7 +16,7 @@ const LARGEST_QUEUE = 100_000;
 export interface SenderOptions {
   /** The collector's address, such as https://collector.example.com. */
   readonly site: string;
-  /** The app's demands on the campaign; it names the campaign. */
+  /** The app's policy, which names the campaign and states the app's demands on it. */
   readonly policy: Policy;
   /** The store for queue, answers, budget and token: for one person only, shared by all tabs. */
   readonly store: Store;

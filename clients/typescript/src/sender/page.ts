@@ -12,7 +12,10 @@ export interface PageEvents {
   readonly onOnline: () => void;
 }
 
-/** Follow the page until the signal; in a worker, which has no page, follow only whether the device is online. */
+/**
+ * Call the reactions when the page changes, until the signal; in a worker, which has no page, only when the device is
+ * online again.
+ */
 export function followPage(events: PageEvents, until: AbortSignal): void {
   const { onLeave, onReturn, onOnline } = events;
   const options = own({ signal: until });

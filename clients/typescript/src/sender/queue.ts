@@ -72,7 +72,7 @@ export interface Bounds {
  */
 export interface Claimed {
   readonly reports: readonly Queued[];
-  /** The keys before the claim. */
+  /** The keys that the reports had before the claim. */
   readonly from: readonly string[];
   /** Time of the claim. */
   readonly at: number;

@@ -80,12 +80,12 @@ export class IndexedDbStore implements Store {
   }
 }
 
-/** Ask for storage that is not evicted; Firefox asks the person. */
+/** Ask the browser for storage that is not evicted; Firefox then asks the person. */
 async function persist(): Promise<void> {
   try {
     await navigator.storage.persist();
   } catch {
-    // Workers and old browsers cannot ask.
+    // Workers and old browsers have no such request.
   }
 }
 

@@ -18,7 +18,7 @@ export interface Numbered {
   /** Clients refuse a statement whose serial is smaller than an earlier statement's serial. */
   readonly serial: number;
   readonly signature: Signature;
-  /** The bytes that the operator signs. */
+  /** The bytes of the statement that the operator signs. */
   readonly signed: Uint8Array;
 }
 
