@@ -12,7 +12,7 @@ _A_CLIENT = 20
 
 
 class EvaluatorPart(ServicePart):
-    """The settings of one evaluator, which is one process on one core. Paths are relative to the deployment file."""
+    """One evaluator: one process, which uses one core. Paths are relative to the deployment file."""
 
     port: int = Field(default=8081, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     counts: str = Field(

@@ -1,4 +1,4 @@
-"""A receiver of Hushcount's alerts, which checks each signature and prints each alert once. Standard library only.
+"""A receiver of Hushcount's alerts: it checks each signature and prints each alert once. Standard library only.
 
     export WEBHOOK_SECRET="whsec_$(openssl rand -base64 32)"
     python examples/receive_alerts.py --port 8090 --seen seen.txt

@@ -1,4 +1,4 @@
-"""Opens and seals arrays of libsodium's sealed boxes, eight at once, in code that this package generates and proves.
+"""Opens and seals arrays of libsodium's sealed boxes: eight products at once, in code that it generates and proves.
 
 Read in this order: `words`, with the bounds that are the proof; `field`, `ladder` and `hashes`, which compute with
 words; `emit`, which writes LLVM IR; `boxes`, the loop over boxes; `compiled`, which checks the processor and

@@ -1,4 +1,1 @@
-"""The files of each window on the collector's disk, until their contents are in the store.
-
-`window_files` shows their layout.
-"""
+"""The files of each window on the collector's disk until they are in the store. `window_files` shows their layout."""
