@@ -28,12 +28,12 @@ def small(machine: Machine, value: int) -> Element:
 
 
 def plus(a: Element, b: Element) -> Element:
-    """Return a + b, not carried."""
+    """Return a + b, without carries between limbs."""
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
 def minus(a: Element, b: Element) -> Element:
-    """Return a + m p - b, not carried; m is the least number for which no limb of m p is below b's bound."""
+    """Return a + m p - b, without carries; m is the least number for which no limb of m p is below b's bound."""
     machine = a[0].machine
     limbs = [LIMB - (FOLD - 1), *[LIMB] * (LIMBS - 1)]
     times = max(-(-y.most // limb) for y, limb in zip(b, limbs, strict=True))
@@ -53,7 +53,7 @@ def carried(a: Element) -> Element:
 
 
 def times(a: Element, b: Element) -> Element:
-    """Return the product a b, not carried; the limbs of a and b must be below 2**52."""
+    """Return the product a b, without carries between limbs; the limbs of a and b must be below 2**52."""
     pairs = [[(a[i], b[k - i]) for i in range(LIMBS) if 0 <= k - i < LIMBS] for k in range(2 * LIMBS)]
 
     def column(k: int, total: Word) -> Word:
@@ -73,7 +73,10 @@ def times(a: Element, b: Element) -> Element:
 
 
 def square(a: Element) -> Element:
-    """Return the square a a, not carried. Each product of two different limbs is computed once and doubled."""
+    """Return the square a a, without carries between limbs.
+
+    Each product of two different limbs is computed once and doubled.
+    """
     pairs = [[(a[i], a[k - i]) for i in range(LIMBS) if i < k - i < LIMBS] for k in range(2 * LIMBS)]
 
     def doubled_twice(k: int, total: Word, once: Word) -> Word:
@@ -94,7 +97,7 @@ def square(a: Element) -> Element:
 
 
 def plus_multiple(a: Element, b: Element, factor: int) -> Element:
-    """Return a + factor b, not carried; b and the factor are below 2**52."""
+    """Return a + factor b, without carries between limbs; the factor and the limbs of b are below 2**52."""
     zero, by = constant(a[0].machine, 0), constant(a[0].machine, factor)
     over = [zero.plus_high(limb, by) for limb in b]
     low = [x.plus_low(y, by) for x, y in zip(a, b, strict=True)]

@@ -26,7 +26,7 @@ STEPS = 255
 A24 = 121_665
 """(486662 - 2) / 4."""
 _LAZY = (1 << 61) - 1
-"""The invariant of the ladder: a bound of all limbs of its points, which are products that were not carried."""
+"""The invariant of the ladder: a bound of all limbs of its points, which are products without carries between limbs."""
 CARRIED = (1 << 52) - 1
 """The bound of each limb of an element that was carried."""
 
@@ -110,7 +110,7 @@ def write_masks(scalar: Sequence[Word], write: Callable[[Index, Mask], None]) ->
 
 
 def inverse(z: Element) -> Element:
-    """Return z**(p - 2), which is 1 / z, and 0 for 0; carried."""
+    """Return z**(p - 2), which is 1 / z, and 0 for z = 0; its limbs are carried."""
 
     def squares(a: Element, number: int) -> Element:
         return repeated(number, a, CARRIED, lambda _, limbs: carried(square(limbs)))

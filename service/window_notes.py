@@ -69,7 +69,7 @@ def seconds_of(root: Path, window: str) -> int:
 
 
 def seconds_or(root: Path, window: str, length: timedelta) -> int:
-    """Return a window's length; without a valid note, its length if windows have the configured length."""
+    """Return a window's length; without a valid note, the time to the next end of a window of length `length`."""
     try:
         return seconds_of(root, window)
     except (FileNotFoundError, ValueError):

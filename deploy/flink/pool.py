@@ -28,7 +28,7 @@ class Pool(BeamFnExternalWorkerPoolServicer):
 
 
 def main() -> None:
-    """Serve until a signal comes. The process that started the pool ends the workers, with the pool's process group."""
+    """Serve until a signal comes; the process that started the pool then ends the workers, which are in its group."""
     _, server = Pool.start(use_process=True, port=int(sys.argv[1]), container_executable=str(WORKER))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

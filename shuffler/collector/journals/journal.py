@@ -202,7 +202,7 @@ def recover(data: bytes, name: str) -> Recovered:
 
 
 def _next_frame(data: bytes, position: int, header: JournalHeader, seen: int) -> tuple[int, FrameHeader | None]:
-    """Return where the next frame begins, and its header, if whole and after `seen` or more envelopes."""
+    """Return the place of the next frame, and its header, which is whole and counts `seen` or more envelopes before."""
     while (position := data.find(header.mark, position)) >= 0:
         if len(data) - position >= FRAME_HEADER_BYTES:
             frame = FrameHeader.decode(data[position : position + FRAME_HEADER_BYTES])

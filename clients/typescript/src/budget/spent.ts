@@ -27,7 +27,7 @@ export interface Spent {
   readonly streams: readonly StreamSpent[];
   /** The UTC day that the device's clock shows, as in 2026-11-23. */
   readonly day: string;
-  /** Epsilon charged on that day. */
+  /** Epsilon charged on the UTC day `day`. */
   readonly today: number;
   /** The total charge: all sent reports together are (epsilon, delta)-private, replace-one. */
   readonly epsilon: number;
@@ -35,7 +35,7 @@ export interface Spent {
   /** The limits of epsilon; infinity means that there is no limit. */
   readonly perDay: number;
   readonly lifetime: number;
-  /** Epsilon that may still be charged on that day, and in total. */
+  /** Epsilon that may still be charged on the UTC day `day`, and in total. */
   readonly leftToday: number;
   readonly left: number;
   /** Whether no reports are made once the budget is spent, instead of reports that tell nothing. */

@@ -39,7 +39,7 @@ export interface Wish {
 export interface Making {
   readonly budget: Budget;
   readonly arrivals: Arrivals;
-  /** In milliseconds, like the delay. */
+  /** The length of the operator's windows; this length and the delay are in milliseconds. */
   readonly window: number;
   readonly delay: number;
   readonly keepValues: boolean;
