@@ -82,12 +82,14 @@ export class Budget {
     return (await this.#charged()).optedOut;
   }
 
-  /** Make no more reports, in any tab: `charge` then throws OptedOut. Spent budget stays spent. */
+  /**
+   * Make no more reports, in any tab, because `charge` throws OptedOut from now on. The spent budget is not given back.
+   */
   optOut(): Promise<void> {
     return this.#setOptedOut(true);
   }
 
-  /** Make reports again. Spent budget stays spent. */
+  /** Make reports again. The spent budget is not given back. */
   optIn(): Promise<void> {
     return this.#setOptedOut(false);
   }

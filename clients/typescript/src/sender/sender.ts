@@ -178,8 +178,8 @@ export class Sender {
   /**
    * Opt out, durably: no tab makes or sends reports any more, and waiting reports, answers and the token are deleted.
    *
-   * Data of other campaigns in the store is deleted too, because the store is one person's. Spent budget stays counted.
-   * `Budget.optIn` of the same budget ends the opt-out.
+   * Data of other campaigns in the store is deleted too, because the store is one person's. The spent budget is still
+   * counted. `Budget.optIn` of the same budget ends the opt-out.
    */
   async forget(): Promise<void> {
     this.#letGo();
