@@ -152,7 +152,7 @@ def test_the_order_of_values_to_discover_is_random() -> None:
 @pytest.mark.long
 def test_discovery_that_reveals_nothing_is_not_measured(tmp_path: Path) -> None:
     """Of four reports at most three are alike: a value is kept with probability delta (e^3 - 1) / (e - 1) = 1.2e-7."""
-    with pytest.raises(HushcountError, match="revealed of 4 reports"):
+    with pytest.raises(HushcountError, match="no value of 4 reports"):
         measured("discover", 4, 2, tmp_path)
 
 
