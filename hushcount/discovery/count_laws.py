@@ -26,8 +26,8 @@ class CountLaw:
     If a bin loses t reports, `f(z) <= a^-t f(z + t)` except at the t values z > B - t, and the bin is at least as
     likely to be dropped as before. So t lost reports cost (epsilon, delta) = (-t ln a, Pr[Z > B - t]). If a bin gains t
     reports, `f(z) <= b^-t f(z - t)`. This inequality also bounds the probability of a drop, because that is a sum of f
-    up to some z. So t gained reports cost (-t ln b, 0). `Pr[Z > B - t]` grows faster than in proportion to t up to t =
-    B + 1, so l reports in several independent bins cost no more than in one bin.
+    up to some z. So t gained reports cost epsilon = -t ln b and delta = 0. `Pr[Z > B - t]` grows faster than in
+    proportion to t up to t = B + 1, so l reports in several independent bins cost no more than in one bin.
 
     Attributes:
         right: a in units of 2**-64, `e^-R` rounded up.

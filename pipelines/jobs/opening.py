@@ -51,8 +51,8 @@ class OpeningSteps(Steps):
         """Add the steps that count reports and write the dead letters.
 
         Returns:
-            The counts, as (number of the order, (name, number)); and a side input, which is true if results may be
-            written; None: results may always be written.
+            The counts, each as (number of the order, (name, number)), and a side input, which is true if results may be
+            written. If the side input is None, results may always be written.
         """
         campaign, stream = self.campaign, self.stream
         counts = (read["counts"], opened.counts, *further) | "all counts" >> beam.Flatten()

@@ -72,7 +72,7 @@ class Batched:
     Attributes:
         window: the window that made the batch when it closed.
         oldest: start of the oldest window with a segment in the batch.
-        collected: number of reports, by stream, except streams that wait again.
+        collected: number of reports, by stream; without streams that were given back to wait for a later batch.
         segments: the segments, by stream, until the batch is shuffled; afterwards empty.
         given_back: whether all segments of the batch wait again.
     """
