@@ -175,7 +175,7 @@ def read_publication(documents: Documents, id: str, most_bytes: int = MOST_BYTES
     """
     campaign = _campaign(documents["campaign"])
     if campaign.id != id:
-        raise FormatError(f"the collector serves campaign {campaign.id} as {id}: ask its operator")
+        raise FormatError(f"the collector serves campaign {campaign.id} under the id {id}: tell the operator")
     log = documents.get("log")
     return Publication(
         campaign,

@@ -32,7 +32,7 @@ class Making:
         return self.outer.seal_many(self._pairs(wanted, names, threads)[rows], threads)
 
     def asked(self, values: Sequence[str | None], ask: Ask, public_key: bytes, threads: int) -> Octets:
-        """Return uint8[n, L]: a sealed report of each value, each named by one evaluation.
+        """Return uint8[n, L]: a sealed report of each value; one evaluation gives the names of the values.
 
         If the evaluator does not answer, reports are blank. So the number of reports does not show whether the
         evaluator answered.
