@@ -40,8 +40,7 @@ ENV PATH=/opt/venv/bin:$PATH \
     HUSHCOUNT_CONFIG=/etc/hushcount/deployment.toml \
     HUSHCOUNT_PROGRAM=pipelines
 # The commands that the program tells people to type work in its container: `docker compose exec PARTY hushcount status`.
-RUN printf '#!/bin/sh\nexec python -m "$HUSHCOUNT_PROGRAM" "$@"\n' > /usr/local/bin/hushcount \
-    && chmod 755 /usr/local/bin/hushcount
+COPY --chmod=755 deploy/images/hushcount.sh /usr/local/bin/hushcount
 WORKDIR /var/lib/hushcount
 
 FROM base AS party
