@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError, UsageError
 from hushcount.threads import in_chunks
 from hushcount.wire.sealing import SEAL_BYTES, Sealer
 from keys import directories, records
@@ -193,11 +193,12 @@ def test_what_is_raised_for_a_damaged_key_file_leads_to_no_secret(tmp_path: Path
     directories.create(tmp_path / "keys", days=30)
     (path,) = (tmp_path / "keys").glob("analyzer-*.key")
     text = path.read_text()
-    path.write_text(text + text)
     (key,) = read_listing(tmp_path / "keys").of("analyzer")
-    with pytest.raises(UsageError) as caught:
-        records.read_file(path, "analyzer", key.id)
-    error: BaseException | None = caught.value
-    while error is not None:
-        assert json.loads(text)["secret"] not in str(vars(error)) + str(error.args)
-        error = error.__context__
+    for damaged, says in ((text + text, "analyzer-"), (text + " " * (1 << 14), "must have at most 16,384 bytes")):
+        path.write_text(damaged)
+        with pytest.raises(HushcountError, match=says) as caught:
+            records.read_file(path, "analyzer", key.id)
+        error: BaseException | None = caught.value
+        while error is not None:
+            assert json.loads(text)["secret"] not in str(vars(error)) + str(error.args)
+            error = error.__context__
