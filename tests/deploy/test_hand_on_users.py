@@ -110,7 +110,8 @@ def test_who_is_no_member_of_the_group_is_told_so_and_hands_on_nothing(hand_on: 
     for _ in range(2):
         done, (problem,) = as_user(SHUFFLER, [SHARED], lambda: hand_on.hand_on(shuffler, asked))
         assert done == []
-        assert f"{to} shares with group {OTHERS}, but user {SHUFFLER}" in problem
+        said = f"{to} shares with group {OTHERS}, but user {SHUFFLER}, who writes there, is not a member of the group"
+        assert said in problem
         assert list(to.iterdir()) == []
     handed = as_user(SHUFFLER, [OTHERS], lambda: hand_on.hand_on(shuffler, asked))
     assert handed == ([f"handed on: words/{batch.name} reports"], [])

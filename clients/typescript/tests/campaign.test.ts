@@ -23,8 +23,8 @@ const SAID: Readonly<Record<string, RegExp>> = {
   one_key_for_two_roles: /one key is of both roles/,
   no_stream: /mechanism or discovery is missing/,
   of_no_use: /memory/,
-  hash_key: /one of hash_key and hash_key_commitment/,
-  integer_too_large: /has an integer .* 2\*\*53 - 1/,
+  hash_key: /one of hash_key and hash_key_commitment must be there/,
+  integer_too_large: /has an integer above 2\*\*53 - 1/,
   mechanism: /: mechanism: /,
 };
 

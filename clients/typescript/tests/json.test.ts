@@ -8,11 +8,11 @@ import { vectors, type Entry } from "./vectors.js";
 const numbered = (entries: readonly Entry[]): [number, Entry][] => entries.map((entry, place) => [place, entry]);
 
 const SAID: Readonly<Record<string, RegExp>> = {
-  integer_too_large: /has an integer .* 2\*\*53 - 1/,
+  integer_too_large: /has an integer above 2\*\*53 - 1/,
   not_finite: /not finite/,
   lone_surrogate: /has a lone surrogate/,
   duplicate_key: /has a key twice/,
-  too_deep: /deeper than 32 levels/,
+  too_deep: /is nested deeper than 32 levels/,
   not_utf8: /is not UTF-8/,
   not_json: /is not JSON/,
 };

@@ -23,7 +23,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   keep_out_of_range: /^p must be above 0 and below 1/,
   width_out_of_range: /^width is /,
   size_out_of_range: /^s is /,
-  says_nothing: /^p must be above s\/m/,
+  says_nothing: /^p must be above s\/m, at which reports say nothing/,
   unknown_mechanism: /^mechanism must be one of grr, /,
   missing_parameter: /lacks the parameter/,
   unknown_parameter: /takes only these parameters/,

@@ -13,14 +13,14 @@ import { askedOf, vectors, type Entry } from "./vectors.js";
 
 /** What a refusal says, by the reason in the vectors. */
 const SAID: Readonly<Record<string, RegExp>> = {
-  unknown_key: /was signed with key \w+, .*trusted are/,
+  unknown_key: /was signed with key \w+, but trusted are/,
   wrong_signature: /is wrong: it was altered/,
   malformed: /./,
   key_not_valid: /valid from .* to .*, and it is/,
   other_terms: /with the terms/,
   after_last_epoch: /must be at most \d+: the operator must delegate anew/,
   other_evaluator_key: /with an evaluator's key that is delegated: the operator must delegate anew/,
-  ended_delegation: /serial of the delegation of campaign \S+ is \d+, .* below \d+/,
+  ended_delegation: /serial of the delegation of campaign \S+ is \d+, but the operator's restart ended all below \d+/,
   other_restart: /^the restart is of campaign/,
   replaced_publisher: /was signed under the delegation/,
   jump: /is more than 4096 epochs after epoch \d+/,

@@ -143,7 +143,7 @@ def test_candidates_are_ranked_by_their_error_each_at_its_own_epsilon() -> None:
     # The price of trusting nobody names the epsilon that it is computed for.
     least = shuffled_plan(task, Limits(0.5, 1e-8, 0.25), 3_000)
     assert least.alone == make_plan(task, 0.25, 3_000).chosen.error
-    assert "with a local epsilon of 0.25, " in least.words()[-1]
+    assert "with a local epsilon of 0.25, which needs no trust" in least.words()[-1]
     assert capped.plan.candidates == make_plan(task, 1.5, 3_000).candidates
 
 

@@ -91,7 +91,11 @@ def test_reports_that_are_lost_are_an_error(collector: FakeCollector, terms: Pat
 
 def test_what_was_made_before_a_refusal_is_sent(collector: FakeCollector, terms: Path) -> None:
     collector.epochs[:] = [campaign(shuffle={"cap": 1, "minimum_batch": 10, "delta": 1e-7})]
-    says = [" at most 1 ", ": 1; ", " sent: 2, waiting: 0"]
+    says = [
+        "1 wait to be sent, and 0 arrived in the collector's present window, in which at most 1 count",
+        ": 1; ",
+        " sent: 2, waiting: 0",
+    ]
     refused(*words(collector, terms, "one", "two"), status=1, says=says)
     assert len(collector.received()) == 1
 

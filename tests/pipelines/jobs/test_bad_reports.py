@@ -482,7 +482,11 @@ def test_what_the_shuffler_wrote_and_cannot_be_read_fails_the_job(
     path.write_bytes(raw[:-9] if cut else raw)
     job = ("job", "analyze") if stream == "reports" else ("job", "discover", "--uncapped")
     common = ("--campaign", bench.chain.campaign_path, "--keys", bench.chain.keys, "--ledger", tmp_path / "ledger.db")
-    says = [f"files of {out / stream}", "truncated" if cut else "corrupt_block", "nothing was released"]
+    says = [
+        f"files of {out / stream}, which a party of this system wrote, are damaged",
+        "truncated" if cut else "corrupt_block",
+        "nothing was released",
+    ]
     refused(*job, *common, "--input", out, "--out", tmp_path / "made", status=1, says=says)
     assert not (tmp_path / "made").exists()
     assert done("ledger", "show", "--ledger", tmp_path / "ledger.db", "--json").json["charges"] == []

@@ -355,7 +355,7 @@ def take_the_other(path: Path) -> None:
 NO_KEY, OTHER_KEY = "is not a private key", "holds another key"
 KEY_DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (Path.unlink, "has no key file"),
-    "directory": (lambda path: (path.unlink(), path.mkdir()), "regular file"),
+    "directory": (lambda path: (path.unlink(), path.mkdir()), "not a regular file"),
     "world-readable": (lambda path: path.chmod(0o644), "mode 0644"),
     "group-readable": (lambda path: path.chmod(0o640), "mode 0640"),
     "of the other role": (take_the_other, OTHER_KEY),

@@ -124,6 +124,7 @@ def test_a_limit_that_was_set_since_the_copy_is_named(tmp_path: Path, days: TwoD
     set_limit(site, 9)
     (problem,) = site.run(2.2).problems
     assert f"; its limit is (9, 1e-06), and was ({ROOM:g}, 1e-06) at the last of these releases: " in problem
+    assert "releases: to restore that limit, run hushcount" in problem
     assert shown(site)["campaigns"][0]["limit"]["epsilon"] == 9
 
 

@@ -144,7 +144,7 @@ def test_settings_that_cannot_be_used_are_refused(subtests: pytest.Subtests) -> 
     for given, said in [
         ({}, "give exactly one of them"),
         ({"webhook": "https://a.example/x", "secret": "env:S", "command": ("tell",)}, "give exactly one of them"),
-        ({"webhook": "https://a.example/x"}, "secret: "),
+        ({"webhook": "https://a.example/x"}, "secret: give it if and only if webhook"),
         ({"webhook": "https://a.example/x", "secret": "whsec_tokentokentoken"}, "is the secret itself"),
         *(
             ({"webhook": wrong, "secret": "env:S"}, address)

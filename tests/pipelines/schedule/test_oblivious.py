@@ -72,7 +72,7 @@ def test_without_an_evaluator_run_status_and_doctor_say_so(site: Site) -> None:
     text = site.config.read_text()
     site.config.write_text(text.replace(f"[analyzer]\n{NAMED}\n", ""))
     (problem,) = site.run(1.1).problems
-    assert "campaign words is oblivious" in problem
+    assert "campaign words is oblivious, so its values cannot be named without the evaluator" in problem
     assert "set evaluator under [analyzer]" in problem
     assert finding(site, "evaluator of words", 1.2) == (
         "bad",
@@ -89,7 +89,7 @@ def test_after_its_key_was_destroyed_reports_are_counted_and_the_frequencies_com
     retire(site.evaluator, key.id, early=True)
     finished = site.run(1.1)
     assert [hop.rpartition(" ")[2] for hop in finished.hops] == ["shuffle", "release", "discover", "analyze"]
-    assert "can never be verified" in finished.problems[0]
+    assert "the released values of that epoch can never be verified" in finished.problems[0]
     assert site.run(1.2).problems == []
     counted = json.loads((batch(site, "released") / "summary.json").read_text())
     assert counted["rejected"] == {"retired_key": 300}

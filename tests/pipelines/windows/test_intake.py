@@ -82,8 +82,8 @@ def test_a_segment_that_is_not_as_its_manifest_says_is_put_aside(
     assert batched(closed) == ([good] if others == FLOOR else [])
     assert closed.aside.keys() == {bad}
     assert reason in closed.aside[bad]
-    assert said.startswith(f"{bad} {closed.aside[bad]}: ")
-    assert "restore its file" in said
+    kept = "the segment was put aside, and other segments do not wait for it; restore its file"
+    assert said == f"{bad} {closed.aside[bad]}: {kept}"
     # It is not said again, and taken as soon as it is right.
     log = Log(site.deployment, "shuffler", "words")
     log.decide(lambda _: closed, at(1.1))
@@ -121,7 +121,7 @@ def test_a_manifest_that_is_wrong_of_its_own_segment_holds_up_no_others(
     manifest.write_text(json.dumps(described))
     (said,) = site.run(1.1).problems
     assert f"{bad} is " in said
-    assert "put aside" in said
+    assert "put aside, and other segments do not wait" in said
     assert [*jobs.released.values()] == [[good]]
     leave(site.store, site.campaign, 3, {"reports": 60}, "three")
     assert site.run(4.1, sure=True).dropped[0].startswith(f"{bad}: ")
