@@ -1,8 +1,8 @@
 """Adjust estimated counts: make counts non-negative, or make them add up to a total; each function states its bias.
 
-Unadjusted estimates are unbiased, but for this they must be allowed to be negative, and to add up to another number
-than the number of reports. An adjustment shifts counts in one direction. So no job adjusts counts, and no confidence
-interval or error that a job states is valid for an adjusted count.
+Unadjusted estimates are unbiased, because they may be negative and need not add up to the number of reports. An
+adjustment shifts counts in one direction. So no job adjusts counts, and no confidence interval or error that a job
+states is valid for an adjusted count.
 
 The functions of this module take and return counts as float64[c], in users and in the same order. `total` is the number
 of users that hold one of the items that are counted. Each function raises ValueError if a number is not finite, the
