@@ -44,7 +44,6 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("plan", "max-report-bytes"): (PLAN, ("0", *WHOLE)),
     ("plan", "max-tally-mib"): (PLAN, ("-1", "inf", "1e300")),
     ("init", "clients"): (INIT, ("0", *WHOLE)),
-    ("init", "want-share"): (INIT, ("0", "1", "100.1%", *REAL)),
     ("init", "epsilon"): (INIT, ("0", *FEW)),
     ("init", "discovery-epsilon"): (INIT, ("0", *FEW)),
     ("init", "min-batch"): (INIT, ("0", *WHOLE)),
