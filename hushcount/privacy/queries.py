@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ from hushcount.privacy.composition import Loss, basic
 from hushcount.privacy.joint import part_of, smaller
 
 Answer = dict[str, Any]
+HIGH_EPSILON = 8.0
+"""From here on a report nearly reveals its value."""
 
 
 def shuffled_answer(gained: Amplified, floor: int = 1) -> Answer:
@@ -54,6 +57,16 @@ def delta_notes(delta: float, reports: int) -> Iterator[str]:
     if delta >= 1.0 / reports:
         yield (
             f"delta is {delta:g}, not below 1/reports, {1.0 / reports:.3g}: it allows that one whole report is revealed"
+        )
+
+
+def epsilon_notes(epsilon: float) -> Iterator[str]:
+    """Yield a note on a local epsilon that is too large to protect anybody."""
+    if epsilon > HIGH_EPSILON:
+        yield (
+            f"epsilon is {epsilon:g}, above {HIGH_EPSILON:g}: one report multiplies the odds between two values by up "
+            f"to {math.exp(epsilon):,.0f}, so it nearly reveals its value, and protects nobody from the parties that "
+            "open it"
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,14 +12,15 @@ from hushcount.campaigns.parts import DiscoveryPart, ShufflePart
 from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from hushcount.oracles.catalogue import CATALOGUE
+from hushcount.privacy.queries import epsilon_notes
 from keys import directories
 from keys.listing import next_key
 from pipelines.console import options
 from pipelines.console.answer import Answer, note, show_json
 from pipelines.console.tables import facts
+from pipelines.files.item_files import read_listed, table_note
 from pipelines.jobs.new_campaign import create_campaign
 
-_HIGH_EPSILON = 8.0
 FileOption = Annotated[Path, Option("--out", help="Campaign file to write, .json.")]
 
 
@@ -34,7 +34,8 @@ def new_campaign(
     mechanism: Annotated[str | None, Option(help=f"{', '.join(CATALOGUE)}; leave it out for discovery only.")] = None,
     epsilon: Annotated[float | None, Option(help="Local budget of one report.")] = None,
     dictionary: Annotated[
-        Path | None, Option(help="File of known items, one a line; it is copied beside the campaign file.")
+        Path | None,
+        Option(help="File of known items, one a line, or a .csv with the column item; it is copied."),
     ] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
     set_: options.Settings = None,
@@ -99,6 +100,8 @@ def new_campaign(
     settings, objective = options.parse_settings(set_)
     if dictionary is not None and open_domain:
         raise UsageError("give --dictionary or --open-domain, not both")
+    if dictionary is not None and (said := table_note(dictionary, read_listed(dictionary))):
+        note(f"warning: {said}")
     before = None if after is None else _before(after, id, epoch)
     if before is not None:
         id = before.id
@@ -152,11 +155,8 @@ def new_campaign(
         previous=None if before is None else before.head,
     )
     campaign.write(out)
-    if epsilon is not None and epsilon > _HIGH_EPSILON:
-        note(
-            f"warning: epsilon is {epsilon:g}, above {_HIGH_EPSILON:g}: one report multiplies the odds between two "
-            f"values by up to {math.exp(epsilon):,.0f}, so a report nearly reveals its value to whoever opens it"
-        )
+    for sentence in () if epsilon is None else epsilon_notes(epsilon):
+        note(f"warning: {sentence}")
     return _described(campaign, out)
 
 

@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.console import RenderableType
+from rich.padding import Padding
 from rich.text import Text
 from typer import Option
 
-from hushcount.campaigns.dictionary import read_dictionary
 from hushcount.errors import UsageError
 from hushcount.maths.probability import LARGEST_EPSILON
 from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
 from hushcount.planning import planner
 from hushcount.planning.planner import Candidate, Plan, Task
 from hushcount.planning.shuffled import Limits, ShuffledPlan, shuffled_plan
-from hushcount.privacy.queries import delta_notes
+from hushcount.privacy.queries import delta_notes, epsilon_notes
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table
+from pipelines.files.item_files import read_listed, table_note
 
 _FALSE_POSITIVES = 0.05
 """Probability of a false detection among all items of a dictionary together; results use the same probability."""
@@ -48,7 +49,9 @@ def plan(
         float | None, Option(help="Delta of --shuffled-epsilon, far below 1/reports.", show_default="1e-8")
     ] = None,
     dictionary_size: Annotated[int | None, Option(help="Number of items, including 'other'.")] = None,
-    dictionary: Annotated[Path | None, Option(help="File of known items, one a line.")] = None,
+    dictionary: Annotated[
+        Path | None, Option(help="File of known items, one a line, or a .csv with the column item.")
+    ] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
     objective: Annotated[
         str | None, Option(help="Error to minimise: l2 (default): of all items; mse: the worst; target: of one share.")
@@ -108,6 +111,8 @@ def plan(
             _write(result, out, id, keys, dictionary, open_domain, both)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    for sentence in epsilon_notes(result.epsilon):
+        note(f"warning: {sentence}")
     data = {"chosen": asdict(result.chosen), "reason": result.reason, **asdict(result)}
     data |= {"detection": detection} if detection else {}
     data |= {} if both is None else {"shuffled": both.data()}
@@ -119,7 +124,9 @@ def _domain(size: int | None, dictionary: Path | None, open_domain: bool) -> int
         raise UsageError("give one of --dictionary-size D, --dictionary FILE and --open-domain")
     if dictionary is None:
         return size
-    known = read_dictionary(dictionary)
+    known = read_listed(dictionary)
+    if said := table_note(dictionary, known):
+        note(f"warning: {said}")
     note(f"note: dictionary {dictionary} has {known.sizes}")
     return len(known.items) + 1
 
@@ -189,10 +196,9 @@ def _shown(
     heads = ("mechanism", "error", "bias", "bits", "bytes", "sealed", "MiB", "s", *(["local"] if both else []))
     yield Table(title, heads, rows, words=("mechanism",))
     said = "; local: local epsilon" if both else ""
-    yield f"  error: standard error in users; bias: largest bias by collisions; MiB: tally; s: decoding{said}"
-    yield f"  {result.reason}"
-    for line in () if both is None else both.words():
-        yield f"  {line}"
+    yield _line(f"error: standard error in users; bias: largest bias by collisions; MiB: tally; s: decoding{said}")
+    yield _line(result.reason)
+    yield from map(_line, () if both is None else both.words())
     for reason in dict.fromkeys(result.left_out.values()):
         names = ", ".join(name for name, why in result.left_out.items() if why == reason)
         note(f"  left out: {names}: {reason}")
@@ -200,13 +206,18 @@ def _shown(
         rate, looked = _FALSE_POSITIVES_OF_ONE, "one item"
         if domain is not None:
             rate, looked = _FALSE_POSITIVES, f"{domain:,} items together (Bonferroni)"
-        yield (
-            f"  an item of share {detection['share']:g} is detected with probability {detection['power']:.3f} by "
+        yield _line(
+            f"an item of share {detection['share']:g} is detected with probability {detection['power']:.3f} by "
             f"{result.reports:,} reports at epsilon {result.epsilon:g}; false detections: {rate:g} at most, of {looked}"
         )
     if out is not None:
         floor = "" if both is None else f", with a minimum batch of {result.reports:,}: fewer reports are not released"
         yield f"  campaign file {out}{floor}"
+
+
+def _line(text: str) -> RenderableType:
+    """Return a text that wraps between words, unlike a string."""
+    return Padding(Text(text), (0, 0, 0, 2))
 
 
 def _row(one: Candidate) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from keys.directories import KeyReference, campaign_key
 from keys.opening_engines import require_opening_engine
 from pipelines.files import storage
 from pipelines.files.block_files import find_files
+from pipelines.files.item_files import read_names
 from pipelines.files.orders import MOST_TOGETHER, Folder, number_of
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
@@ -186,7 +187,7 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
     require_free(out, overwrite, ("analyze",), read)
     dictionary = campaign.read_dictionary()
     revealed = None if found is None else read_found(found, campaign)
-    names = results.read_names(items) if items else None
+    names = read_names(items) if items else None
     if names is None and dictionary is None and revealed is not None and revealed.items:
         names = list(revealed.items)
     wanted = results.wanted_items(mechanism, dictionary, names, as_named=items is not None)

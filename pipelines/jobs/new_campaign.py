@@ -20,6 +20,7 @@ from hushcount.oracles.catalogue import plan
 from hushcount.oracles.parameters import Parameters
 from hushcount.randomness import SystemWords, hex_seed
 from keys.directories import PublicFile
+from pipelines.files.item_files import read_listed
 
 
 def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
@@ -45,8 +46,8 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         directory: directory of the campaign file and its dictionary.
         mechanism: a name of the catalogue, or None for discovery only.
         epsilon: local budget of one report; given if and only if a mechanism is given.
-        dictionary: file of known items; None for the open domain. The items are written in random order to a file of
-            the campaign's own, beside the campaign file.
+        dictionary: file of known items (`read_listed`); None for the open domain. The items are written in random
+            order to a file of the campaign's own, beside the campaign file.
         settings: fixed parameters of the mechanism; all other parameters are planned.
         objective: what the plan minimises; the l2 loss by default.
         shuffle: cap, minimum_batch, delta.
@@ -64,7 +65,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         raise UsageError("mechanism and epsilon must be given together, or neither for discovery only")
     if not keys.analyzer:
         raise UsageError("keys hold no key of the analyzer: give the analyzer's key directory too")
-    known = None if dictionary is None else Dictionary(in_random_order(read_dictionary(dictionary).items))
+    known = None if dictionary is None else Dictionary(in_random_order(read_listed(dictionary).items))
     public = keys.model_dump(mode="json")
     oblivious = discovery is not None and discovery.get("hash") == "oblivious"
     if not oblivious:

@@ -18,11 +18,10 @@ import pyarrow as pa
 
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.campaigns.dictionary import Dictionary, known_items, other_item, read_items
+from hushcount.campaigns.dictionary import Dictionary, known_items, other_item
 from hushcount.collection.windows import Window
 from hushcount.errors import FormatError, TooFewOpened, UsageError
 from hushcount.estimating import estimated
-from hushcount.formats.reading import TABLE_BYTES, read_file
 from hushcount.items import canonical
 from hushcount.oracles import tally as tally_files
 from hushcount.oracles.estimates import Estimate, Levels
@@ -31,7 +30,7 @@ from hushcount.oracles.tally import Tally
 from hushcount.questions.selecting import Choice
 from hushcount.results import TABLE
 from pipelines.files import storage
-from pipelines.files.csv_cells import csv_rows
+from pipelines.files.item_files import read_names
 from pipelines.jobs.data_set import data_set_bytes
 from pipelines.jobs.found import (
     NOT_COMBINED,
@@ -92,17 +91,6 @@ def wanted_items(
         names, as_named = list(dictionary.items), False
     chosen = Dictionary(tuple(names)).items
     return Wanted(chosen, known_items(mechanism, dictionary, chosen), as_named)
-
-
-def read_names(path: Path) -> list[str]:
-    """Read items to estimate: one a line, or the column "item" of a .csv such as estimates.csv or found.csv.
-
-    Raises:
-        UsageError: the file cannot be read, is not UTF-8, or is a .csv without the column "item".
-    """
-    if path.suffix != ".csv":
-        return read_items(path)
-    return [canonical(row["item"]) for row in csv_rows(read_file(path, "items", TABLE_BYTES), str(path), ("item",))]
 
 
 def write_results(  # noqa: PLR0913  # all that a result is made of

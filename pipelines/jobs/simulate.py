@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hushcount.campaigns.dictionary import Dictionary, items_of, other_item, read_dictionary, read_items
+from hushcount.campaigns.dictionary import Dictionary, items_of, other_item, read_items
 from hushcount.errors import UsageError
 from hushcount.formats.lines import require_fit
 from hushcount.formats.reading import TABLE_BYTES, read_file
@@ -23,6 +23,7 @@ from hushcount.oracles.parameters import Parameters, Value
 from hushcount.oracles.simulation import Losses, Population, fresh_functions, gather, simulate
 from hushcount.threads import available_threads
 from pipelines.files.csv_cells import csv_header, numbered_csv_rows
+from pipelines.files.item_files import read_listed
 
 MOST_VALUES = 10**9
 _MOST_SECONDS = 30 * 86400.0
@@ -109,7 +110,7 @@ def simulate_values(  # noqa: PLR0913  # each is an option of `simulate`
     if runs < 1:
         raise UsageError(f"runs is {runs}, must be at least 1")
     counts = read_counts(values)
-    listed = _items_in(values, counts) if dictionary is None else read_dictionary(dictionary)
+    listed = _items_in(values, counts) if dictionary is None else read_listed(dictionary)
     counted = [counts[item] for item in listed.items]
     other = sum(counts.values()) - sum(counted)
     domain = len(counted) + (1 if other else 0)

@@ -10,7 +10,7 @@ from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.selecting import CHOICES, Choice, by_prefix, select
-from pipelines.jobs.results import read_names
+from pipelines.files.item_files import read_names
 from pipelines.questions.sources import Source
 
 ALL = "all listed items"

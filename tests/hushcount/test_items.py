@@ -20,6 +20,7 @@ from hushcount.items import MOST_ITEM_BYTES, canonical, fault_of_item, may_be_it
 from hushcount.oracles.catalogue import build
 from pipelines.epochs.tracked_items import TrackedItem, TrackedItems, read_tracked, write_tracked
 from pipelines.files.csv_cells import csv_rows
+from pipelines.files.item_files import read_names
 from pipelines.jobs import results
 from pipelines.jobs.found import read_found_items, write_found
 from pipelines.jobs.table_files import TABLES, csv_bytes
@@ -51,7 +52,7 @@ def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: li
         assert read_dictionary(folder / name).items == tuple(items)
     write_found([(item, None) for item in items], str(folder))
     assert read_found_items(str(folder / "found.csv")) == sorted(items)
-    assert results.read_names(folder / "found.csv") == sorted(items)
+    assert read_names(folder / "found.csv") == sorted(items)
     table = pa.table({"item": items, "count": [1.0] * len(items)})
     assert pq.read_table(io.BytesIO(TABLES[".parquet"](table)))["item"].to_pylist() == items
     rows = csv_rows(csv_bytes(table), "x", ("item", "count"))
@@ -171,17 +172,17 @@ def test_two_spellings_of_an_item_are_one_item(tmp_path: Path, ending: str) -> N
             stream.write("".join(f"{line}\n" for line in lines).encode())
     assert read_dictionary(tmp_path / f"nfd{ending}") == read_dictionary(tmp_path / f"nfc{ending}")
     assert read_dictionary(tmp_path / f"nfd{ending}").digest == read_dictionary(tmp_path / f"nfc{ending}").digest
-    assert results.read_names(tmp_path / f"nfd{ending}")[0] == "caf\u00e9"
+    assert read_names(tmp_path / f"nfd{ending}")[0] == "caf\u00e9"
     with pytest.raises(UsageError, match=r"both\.txt.* line 2 is line 1 again, in NFC"):
         read_dictionary(tmp_path / f"both{ending}")
     with pytest.raises(UsageError, match=r"line 2 is line 1 again, in NFC"):
-        results.wanted_items(build("grr", 1.0, 3, {}), None, results.read_names(tmp_path / f"both{ending}"))
+        results.wanted_items(build("grr", 1.0, 3, {}), None, read_names(tmp_path / f"both{ending}"))
 
 
 def test_what_an_analyst_asks_for_has_one_spelling_in_a_table_too(tmp_path: Path) -> None:
     (tmp_path / "items.csv").write_text("item\ncafe\u0301\n", encoding="utf-8")
     wanted = results.wanted_items(
-        build("grr", 1.0, 3, {}), Dictionary(("tea", "caf\u00e9")), results.read_names(tmp_path / "items.csv")
+        build("grr", 1.0, 3, {}), Dictionary(("tea", "caf\u00e9")), read_names(tmp_path / "items.csv")
     )
     assert wanted is not None
     assert (wanted.names, wanted.items.tolist()) == (("caf\u00e9",), [1])

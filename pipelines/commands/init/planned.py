@@ -1,4 +1,4 @@
-"""Derive the mechanism, the spans of time, and the limit of the ledger from the answers to the prompts."""
+"""Derive the spans of time, the limit of the ledger, and the guarantees from the answers to the prompts."""
 
 from __future__ import annotations
 
@@ -8,23 +8,18 @@ from datetime import timedelta
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.errors import UsageError
-from hushcount.oracles.catalogue import CATALOGUE
-from hushcount.planning.planner import Candidate, Task, make_plan
+from hushcount.planning.shuffled import Protection, protection
 from hushcount.privacy.amplification import amplify
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.queries import discovery_answer, shuffled_answer
 from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
-from pipelines.commands.init.wizard import Answers
 from pipelines.ledger.charging import cost_of
 
 _DAY = timedelta(days=1)
 _LEAST_GRACE = 2 * _DAY
 _KEPT = 30 * _DAY
 _RENEWED = 30
-_SKETCHES = tuple(name for name, oracle in CATALOGUE.items() if oracle.open_domain and oracle.seeded)
-_SKETCH_MIB = 64.0
 
 
 @dataclass(frozen=True)
@@ -58,21 +53,6 @@ class Budget:
     renew_days: int
 
 
-def mechanism_for(answers: Answers) -> Candidate:
-    """Return the mechanism with the least error for these answers; UsageError if no mechanism fits.
-
-    In an open domain the mechanism has a sketch: its tally of a batch can later give counts of values that discovery
-    finds only in later batches.
-    """
-    task = Task(None, max_tally_mib=_SKETCH_MIB, mechanisms=_SKETCHES)
-    if answers.known is not None:
-        task = Task(len(answers.known.items) + 1)
-    try:
-        return make_plan(task, answers.epsilon, answers.clients).chosen
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
 def budget_for(campaign: Campaign, window: timedelta) -> Budget:
     """Return a budget for 1.1 times the windows in its days, each with a minimum batch, at which a window costs most.
 
@@ -91,10 +71,14 @@ def budget_for(campaign: Campaign, window: timedelta) -> Budget:
     return Budget(_upward(epsilon), _upward(delta), days)
 
 
-def shuffled_guarantee(campaign: Campaign, clients: int) -> dict[str, Any]:
-    """Return what hushcount privacy --campaign answers for a batch with one report of each of `clients` clients."""
-    gained = amplify(campaign.require_frequency(), clients, campaign.shuffle.delta)
-    return shuffled_answer(gained, campaign.shuffle.minimum_batch)
+def shuffled_guarantee(campaign: Campaign, clients: int) -> tuple[dict[str, Any], Protection]:
+    """Return what hushcount privacy --campaign answers for a batch with one report of each client, and the odds.
+
+    A batch has at least the minimum batch, so with fewer clients the guarantee is that of a minimum batch.
+    """
+    minimum = campaign.shuffle.minimum_batch
+    gained = amplify(campaign.require_frequency(), max(clients, minimum), campaign.shuffle.delta)
+    return shuffled_answer(gained, minimum), protection(gained.local, gained)
 
 
 def discovery_guarantee(campaign: Campaign) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The six prompts of `hushcount init`: each has an option and a check of the answer, and most have a default."""
+"""The seven prompts of `hushcount init`: each has an option and a check of the answer, and most have a default."""
 
 from __future__ import annotations
 
@@ -7,54 +7,82 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
-from typer import BadParameter
-
-from hushcount.campaigns.dictionary import Dictionary, read_dictionary
-from hushcount.campaigns.parts import Identifier
-from hushcount.clock import MACHINE
-from hushcount.collection.windows import duration, window_at
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.collection.windows import duration_text
 from hushcount.errors import UsageError
-from hushcount.formats.models import explain
-from hushcount.maths.probability import require_epsilon
-from pipelines.console.options import number_of_reports
-from pipelines.console.prompts import prompt, repeated
+from pipelines.commands.init import typed
+from pipelines.commands.init.proposals import DAY, WEEK, Aim
+from pipelines.console.answer import note
+from pipelines.console.prompts import prompt
+from pipelines.files.item_files import table_note
 
-Name = Literal["id", "values", "clients", "epsilon", "discovery", "window"]
-OPEN = "open"
-"""The answer that means that no file lists the values."""
-NONE = "no"
-"""The answer that means that the campaign has no discovery."""
+Name = Literal["id", "values", "clients", "share", "window", "epsilon", "discovery"]
+_SHARE = "5%"
+_COLUMNS = 79
 
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers to the six prompts.
+    """The answers to the prompts.
 
     Attributes:
         id: id of the campaign.
         dictionary: file of the listed values; None for an open domain.
         known: the listed values; None for an open domain.
-        clients: the least number of clients that report in a window.
+        aim: the share that matters, and how many people report in a window.
+        window: length of a window.
         epsilon: local epsilon of one report.
         discovery: epsilon of discovery; None: no discovery.
-        window: length of a window.
     """
 
     id: str
     dictionary: Path | None
     known: Dictionary | None
-    clients: int
+    aim: Aim
+    window: timedelta
     epsilon: float
     discovery: float | None
-    window: timedelta
+
+    @property
+    def clients(self) -> int:
+        """The least number of people who report in a window."""
+        return self.aim.people_in(self.window)
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes on the file of the values."""
+        if self.dictionary is None or self.known is None or (said := table_note(self.dictionary, self.known)) is None:
+            return []
+        return [said]
 
     @property
     def delta(self) -> float:
         """Delta of the shuffled guarantee and of discovery: at most a hundredth of 1 / clients."""
         return min(1e-8, 0.01 / self.clients)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known once some prompts are answered.
+
+    Attributes:
+        span: the length of the window that the number of clients is asked for.
+        minimum_batch: the fewest reports in a release.
+        values: the answers up to now.
+    """
+
+    span: timedelta
+    minimum_batch: int
+    values: dict[Name, Any]
+
+    @property
+    def aim(self) -> Aim:
+        """The aim of the first four answers."""
+        listed = None if self.values["values"] is None else self.values["values"][1]
+        return Aim.of(listed, self.values["clients"], self.span, self.values["share"], self.minimum_batch)
 
 
 @dataclass(frozen=True)
@@ -64,51 +92,61 @@ class Prompt:
     Attributes:
         text: the text of the prompt, which fits in one line of a narrow terminal.
         option: the option that answers the prompt on the command line.
-        read: turns the text of an answer and the earlier values into a value; UsageError says why a text is invalid.
+        read: turns the text of an answer into a value; UsageError says why a text is invalid.
         default: returns the default answer, given the earlier values; None: the prompt has no default.
+        before: returns lines that a person reads before the prompt.
     """
 
     text: str
     option: str
-    read: Callable[[str, Mapping[Name, Any]], Any]
-    default: Callable[[Mapping[Name, Any]], str | None]
+    read: Callable[[str], Any]
+    default: Callable[[Known], str | None]
+    before: Callable[[Known], list[str]] = lambda _: []
 
 
-def prompts(directory: Path, minimum_batch: int) -> dict[Name, Prompt]:
+def prompts(directory: Path, span: timedelta) -> dict[Name, Prompt]:
     """Return the prompts in the order in which they are asked; the directory's name is the default of the id."""
     return {
         "id": Prompt(
-            "What is the campaign called, in files and commands?", "--id", _id, lambda _: _proposed(directory)
+            "What is the campaign called, in files and commands?", "--id", typed.id_of, lambda _: _proposed(directory)
         ),
         "values": Prompt(
-            f"Which file lists the values that you expect, one a line? ('{OPEN}': any text)",
+            f"Which file lists the values that you expect, one a line? ('{typed.OPEN}': any text)",
             "--dictionary FILE, or --open-domain for any text",
-            _values,
+            typed.values_of,
             lambda _: None,
         ),
         "clients": Prompt(
-            "How many clients report in a window, at least? (as 20000)",
+            f"How many people report in a window of {duration_text(span)}, at least? (as 20000)",
             "--clients",
-            partial(_clients, minimum_batch),
-            lambda _: f"{max(10_000, minimum_batch)}",
+            typed.clients_of,
+            lambda known: f"{max(10_000, known.minimum_batch)}",
         ),
-        "epsilon": Prompt(
-            "Epsilon of a report? (lower: more privacy; higher: smaller errors)",
-            "--epsilon",
-            _epsilon,
-            lambda _: "2",
-        ),
-        "discovery": Prompt(
-            f"Epsilon for finding unlisted values? (as 1; '{NONE}': find none)",
-            "--discovery-epsilon, or --no-discovery",
-            _discovery,
-            lambda known: "1" if known["values"] is None else NONE,
+        "share": Prompt(
+            "Which share of these people is the smallest that matters? (as 1%)",
+            "--want-share",
+            typed.share_of,
+            lambda _: _SHARE,
         ),
         "window": Prompt(
             "How long is a window? (as 1h; 7d begins on Thursdays)",
             "--window",
-            _window,
-            lambda _: "1d",
+            typed.window_of,
+            lambda known: duration_text(known.aim.window()),
+            _why_this_window,
+        ),
+        "epsilon": Prompt(
+            "Epsilon of a report? (lower: more privacy; higher: smaller errors)",
+            "--epsilon",
+            typed.epsilon_of,
+            lambda known: f"{known.aim.epsilon(known.values['window']):g}",
+            _why_this_epsilon,
+        ),
+        "discovery": Prompt(
+            f"Epsilon for finding unlisted values, with counts? (as 1; '{typed.NONE}': find none)",
+            "--discovery-epsilon, or --no-discovery",
+            typed.discovery_of,
+            lambda known: "1" if known.values["values"] is None else typed.NONE,
         ),
     }
 
@@ -119,87 +157,45 @@ def answers(directory: Path, minimum_batch: int, given: Mapping[Name, str | None
     Raises:
         UsageError: an answer is invalid; or a prompt has neither an option's value nor a default, and `asks` is false.
     """
-    known: dict[Name, Any] = {}
-    for name, one in prompts(directory, minimum_batch).items():
+    span = DAY if given["window"] is None else typed.window_of(given["window"])
+    known = Known(span, minimum_batch, {})
+    if asks and None in given.values():
+        note("Enter takes the answer in [brackets]; --yes takes all of them.")
+    for name, one in prompts(directory, span).items():
         text = given[name]
         if text is None:
             text = one.default(known)
             if asks:
-                text = prompt(one.text, one.option, partial(_check, one, known), text)
+                for line in one.before(known):
+                    note(fill(line, _COLUMNS))
+                text = prompt(one.text, one.option, partial(_check, one), text)
             elif text is None:
                 raise UsageError(f"{name} is missing and has no default, and init cannot ask here: give {one.option}")
-        known[name] = one.read(text, known)
-    path, listed = known["values"] or (None, None)
-    return Answers(known["id"], path, listed, known["clients"], known["epsilon"], known["discovery"], known["window"])
+        known.values[name] = one.read(text)
+    path, listed = known.values["values"] or (None, None)
+    window, epsilon, discovery = (known.values[name] for name in ("window", "epsilon", "discovery"))
+    return Answers(known.values["id"], path, listed, known.aim, window, epsilon, discovery)
 
 
-def _check(one: Prompt, known: Mapping[Name, Any], text: str) -> None:
-    one.read(text, known)
+def _why_this_window(known: Known) -> list[str]:
+    aim = known.aim
+    if aim.window() == known.span:
+        return []
+    few = f"A day has fewer people than a release ({known.minimum_batch:,}), or than the share needs."
+    return [f"{few} {aim.assumption(WEEK)}."]
+
+
+def _why_this_epsilon(known: Known) -> list[str]:
+    aim, window = known.aim, known.values["window"]
+    return [f"What {aim.people_in(window):,} people show, by epsilon:", *aim.offers(window)]
+
+
+def _check(one: Prompt, text: str) -> None:
+    one.read(text)
 
 
 def _proposed(directory: Path) -> str | None:
     try:
-        return _id(directory.name, {})
+        return typed.id_of(directory.name)
     except UsageError:
         return None
-
-
-def _id(text: str, _: Mapping[Name, Any]) -> str:
-    try:
-        return TypeAdapter[str](Identifier).validate_python(text)
-    except ValidationError as error:
-        raise UsageError(explain(error, "id")) from None
-
-
-def _values(text: str, _: Mapping[Name, Any]) -> tuple[Path, Dictionary] | None:
-    if text == OPEN:
-        return None
-    if not text.isprintable():
-        raise UsageError(f"dictionary is {repeated(text)}, must be the path of a file, in printable characters")
-    try:
-        # Expand ~ in a path that is typed at the prompt; on a command line, the shell has expanded it.
-        path = Path(text).expanduser()
-    except RuntimeError:
-        path = Path(text)
-    return path, read_dictionary(path)
-
-
-def _clients(minimum_batch: int, text: str, _: Mapping[Name, Any]) -> int:
-    try:
-        number = number_of_reports(text)
-    except BadParameter:
-        number = -1
-    if number < minimum_batch:
-        raise UsageError(
-            f"clients is {repeated(text)}, must be a whole number of at least {minimum_batch}, the minimum batch: "
-            f"fewer reports are never released, so choose a longer window"
-        )
-    return number
-
-
-def _epsilon(text: str, _: Mapping[Name, Any]) -> float:
-    return _number("epsilon", text, "a number")
-
-
-def _discovery(text: str, _: Mapping[Name, Any]) -> float | None:
-    return None if text.lower() == NONE else _number("discovery-epsilon", text, f"'{NONE}' or a number")
-
-
-def _number(name: str, text: str, form: str) -> float:
-    try:
-        number = float(text)
-        require_epsilon(number)
-    except ValueError:
-        raise UsageError(f"{name} is {repeated(text)}, must be {form} from 0.0001 to 40") from None
-    return number
-
-
-def _window(text: str, _: Mapping[Name, Any]) -> timedelta:
-    try:
-        length = duration(text)
-        window_at(MACHINE.now(), length)
-    except ValueError:
-        raise UsageError(
-            f"window is {repeated(text)}, must be a whole number and s, m, h or d, up to 366d, as in 1h or 1d"
-        ) from None
-    return length

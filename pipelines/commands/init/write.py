@@ -20,6 +20,7 @@ from hushcount.formats.whole_files import write_new
 from hushcount.oracles.parameters import Parameters
 from hushcount.policy import terms_of
 from keys import directories, vouching
+from keys.roles import OPENING_ROLES
 from pipelines.commands.init.planned import Budget, Spans, budget_for
 from pipelines.commands.init.texts import app_text, deployment_text, site_of
 from pipelines.commands.init.units import User, units
@@ -114,9 +115,11 @@ def write(place: Place, answers: Answers, choice: Choice, test_value: str) -> tu
 
 
 def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_value: str) -> tuple[Campaign, Budget]:
-    directories.create(folder / "keys", _DAYS)
+    # Without discovery nothing is sealed to an auxiliary server.
+    directories.create(folder / "keys", _DAYS, ("analyzer",) if answers.discovery is None else OPENING_ROLES)
     directories.create(folder / "operator-keys", _DAYS, ("operator",))
     path, spans = folder / "campaign.json", Spans.of(answers.window)
+    discovery = {"epsilon": answers.discovery, "delta": answers.delta, "counts": True}
     campaign = create_campaign(
         answers.id,
         directories.read_public([folder / "keys"]),
@@ -126,7 +129,7 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
         dictionary=answers.dictionary,
         settings=choice.parameters,
         shuffle={"minimum_batch": choice.minimum_batch, "delta": answers.delta},
-        discovery=None if answers.discovery is None else {"epsilon": answers.discovery, "delta": answers.delta},
+        discovery=None if answers.discovery is None else discovery,
     )
     campaign.write(path)
     signature = vouching.sign_campaign(directories.active_key(folder / "operator-keys", "operator"), campaign)

@@ -101,6 +101,20 @@ def test_a_wanted_share_is_solved_for_reports_and_a_high_epsilon_is_warned_of(wo
         assert ("warning: epsilon is 9" in run.err) == (epsilon == 9)
 
 
+def test_a_local_epsilon_that_protects_nobody_from_the_parties_is_warned_of_and_all_wraps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    asked = ("plan", "--dictionary-size", 26000, "--reports", "1e6", "--mechanism", "grr")
+    run = done(*asked, "--shuffled-epsilon", 1)
+    local = done(*asked, "--shuffled-epsilon", 1, "--json").json["epsilon"]
+    assert local > 8.0
+    assert f"warning: epsilon is {local:g}, above 8" in run.err
+    for limits in (("--shuffled-epsilon", 1, "--epsilon", 8), ("--epsilon", 8)):
+        assert "warning" not in done(*asked, *limits).err
+    assert all(len(line) <= 80 for line in run.out.splitlines())
+
+
 def test_people_get_a_table_the_reason_and_what_is_left_out() -> None:
     run = done(*ASKED, "--dictionary-size", 2000)
     plan = make_plan(Task(2000), 1.0, 100_000)

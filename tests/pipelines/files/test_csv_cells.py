@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.files.csv_cells import cell, csv_header, csv_rows, csv_text, text_of
+from pipelines.files.item_files import read_names
 from pipelines.jobs.found import write_found
-from pipelines.jobs.results import read_names
 from pipelines.jobs.table_files import csv_bytes, read_csv_rows
 from tests.support.jobs import done, estimates, new_campaign, new_keys, write_lines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shlex
 import shutil
 import signal
 import stat
@@ -11,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -81,16 +83,78 @@ def test_clients_accept_the_campaign_by_the_policy_and_the_answer_is_what_privac
     assert made["ledger"] == {name: limit[name] for name in ("epsilon", "delta", "renew_days")}
 
 
+def test_it_proposes_what_shows_the_share_and_says_so(tmp_path: Path, listed: tuple[object, ...]) -> None:
+    def made(name: str, *options: object) -> dict[str, Any]:
+        return dict(done("init", tmp_path / name, *listed, "--json", *options).json)
+
+    plain = made("plain")
+    assert (plain["clients"], plain["sight"]["wanted"], plain["window"]) == (10_000, 0.05, 86_400.0)
+    assert plain["assumption"] is None
+    for share, epsilon in (("50%", 0.5), ("0.1", 1.0), ("5%", 2.0), ("1.5%", 4.0)):
+        told = made(f"share {share}", "--id", "a", "--want-share", share, "--window", "1d")
+        assert (told["epsilon"], told["proposed"]["epsilon"]) == (epsilon, epsilon)
+        assert told["sight"]["shows"]
+        if epsilon > 0.5:
+            less = {0.5: None, 1.0: 0.5, 1.5: 1.0, 2.0: 1.5, 3.0: 2.0, 4.0: 3.0}[epsilon]
+            hidden = made(f"less {share}", "--id", "a", "--want-share", share, "--window", "1d", "--epsilon", less)
+            assert not hidden["sight"]["shows"], "the proposal is the least of the grid"
+    # What the planner computes for a wanted share is what init says.
+    wanted = ("plan", "--dictionary-size", len(ITEMS) + 1, "--want-share", 0.01, "--epsilon", 2, "--json")
+    needed = made("needed", "--id", "a", "--want-share", "1%", "--epsilon", 2)["sight"]["needed"]
+    assert needed == pytest.approx(done(*wanted).json["reports"], rel=0.01)
+
+
+def test_it_refuses_no_plan_but_names_the_hopeless_and_when_the_first_result_comes(
+    tmp_path: Path, listed: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = done("init", tmp_path / "few", *listed, "--clients", 10, "--window", "1d", "--json").json
+    assert (few["epsilon"], few["sight"]["shows"], few["sight"]["is_hopeless"]) == (4.0, False, True)
+    assert few["guarantee"]["reports"] == few["minimum_batch"], "nothing is released from fewer"
+    week = done("init", tmp_path / "week", *listed, "--clients", 300, "--json").json
+    assert (week["clients"], week["window"], week["proposed"]["window"]) == (2100, 604_800.0, 604_800.0)
+    assert "300 people" in week["assumption"]
+    hours = done("init", tmp_path / "hours", *listed, "--clients", 300, "--window", "6h", "--json").json
+    assert (hours["clients"], hours["assumption"], hours["proposed"]["window"]) == (300, None, 21_600.0)
+    ends = datetime.fromisoformat(hours["first_result"])
+    assert timedelta(0) < ends - datetime.now(timezone.utc) <= timedelta(hours=6)
+    assert ends.hour % 6 == 0
+    monkeypatch.chdir(tmp_path)
+    plain = done("init", tmp_path / "plain", "--dictionary", "settings.txt", "--json").json
+    assert plain["simulate"] is None
+    trial = done(*shlex.split(plain["trial"])[1:], "--json").json
+    assert (trial["directory"], trial["window"], trial["minimum_batch"]) == (str(tmp_path / "trial"), 60.0, 100)
+    assert trial["trial"] is None
+    assert trial["simulate"].endswith(f" --policy {tmp_path / 'trial' / 'policy.json'} --people 20000")
+
+
+def test_without_discovery_no_key_of_the_auxiliary_server_is_made_and_with_it_values_have_counts(
+    tmp_path: Path, listed: tuple[object, ...]
+) -> None:
+    done("init", tmp_path / "none", *listed)
+    found = done("init", tmp_path / "found", *listed, "--discovery-epsilon", 1, "--json").json
+    roles = {
+        home: {path.name.partition("-")[0] for path in (tmp_path / home / "keys").glob("*.key")}
+        for home in ("none", "found")
+    }
+    assert roles == {"none": {"analyzer"}, "found": {"analyzer", "aux_server"}}
+    campaign = Campaign.read(tmp_path / "found" / "campaign.json")
+    assert campaign.discovery is not None
+    assert campaign.discovery.counts
+    assert found["discovery"]["counts"] is True
+
+
 def test_it_says_whom_the_promise_trusts_in_any_terminal(
     tmp_path: Path, listed: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = done("init", tmp_path / "usage", *listed, "--discovery-epsilon", 1).out
+    shown = done("init", tmp_path / "usage", *listed, "--discovery-epsilon", 1, "--epsilon", 2).out
     said, known = " ".join(shown.split()), read_dictionary(Path(str(listed[1])))
     assert f"{len(known.text):,} bytes; each client fetches {len(known.packed()):,} bytes" in said
     assert " 7.39 " in said
     assert "for discovery" in said
-    # Commands are whole lines, to be pasted.
+    # A reader of a terminal has no use for the bounds by name, nor for the sum of a month.
+    assert all(word not in said for word in ("blanket", "shuffled epsilon", "ledger epsilon", "replace-one"))
+    # Commands are whole lines, to be pasted; a long one ends with a mark that joins it to the next.
     assert all(len(line) <= 80 for line in shown.splitlines() if str(tmp_path) not in line)
     assert "\x1b" not in shown
     alone = " ".join(done("init", tmp_path / "other", *listed).out.split())
@@ -245,7 +309,9 @@ def test_what_cannot_be_is_one_sentence_and_nothing_is_written(tmp_path: Path, s
         (("--dictionary", "nowhere.txt"), "nowhere.txt"),
         (("--dictionary", "/dev/zero"), "dictionary /dev/zero"),
         (("--dictionary", f"{'a' * 5000}.gz"), "File name too long"),
-        (("--open-domain", "--clients", 999), " 1000"),
+        (("--open-domain", "--want-share", "1"), "want-share is '1'"),
+        (("--open-domain", "--want-share", "0%"), "want-share is '0%'"),
+        (("--open-domain", "--want-share", "nan"), "1% or 0.01"),
         (("--open-domain", "--window", "1y"), "window is '1y'"),
         (("--open-domain", "--window", "367d"), "window is '367d'"),
         (("--open-domain", "--window", "9" * 5000), "9'..."),

@@ -32,8 +32,9 @@ def free_port() -> int:
 
 
 def commands(shown: str) -> list[list[str]]:
-    """Return the words of the commands that an answer prints, each in a line of its own."""
-    return [shlex.split(line)[1:] for line in shown.splitlines() if line.startswith("  hushcount ")]
+    """Return the words of the commands that an answer prints, each in a line of its own, or in one with the next."""
+    whole = shown.replace("\\\n", "")
+    return [shlex.split(line)[1:] for line in whole.splitlines() if line.startswith("  hushcount ")]
 
 
 def send(home: Path, port: int, values: Sequence[str]) -> None:
@@ -56,13 +57,18 @@ def test_what_init_prints_leads_to_an_estimate(tmp_path: Path, monkeypatch: pyte
     listed = ("--dictionary", write_lines(tmp_path / "settings.txt", ITEMS))
     options = ("--min-batch", FLOOR, "--clients", CLIENTS, "--window", "5s", "--epsilon", 4, "--port", port)
     shown = done("init", home, *listed, *options).out
-    collecting, running, sending, status = commands(shown)
-    assert (collecting[0], running[0], running[-1], sending[0], status[0]) == (
-        "collect", "run", "--watch", "send", "status",
+    collecting, running, simulating, asking, sending, status = commands(shown)
+    assert (collecting[0], running[0], running[-1], asking, sending[0], status[0]) == (
+        "collect", "run", "--watch", ["ask", "top"], "send", "status",
     )  # fmt: skip
+    # Two windows have all people together, so one of them has enough of them.
+    assert simulating == [
+        "simulate", "--send", "--site", f"http://127.0.0.1:{port}", "--policy", "policy.json", "--people",
+        f"{2 * CLIENTS}",
+    ]  # fmt: skip
+    monkeypatch.chdir(home)
     with process(collecting, lambda said: '"event": "started"' in said, tmp_path / "collect.log"):
         assert done(*sending, "--json").json["sent"] == 1
-        monkeypatch.chdir(tmp_path)
         runpy.run_path(str(home / "app.py"))
         send(home, port, ["item-7" if number % 3 else "item-1" for number in range(CLIENTS)])
         deadline = time.monotonic() + PATIENCE
@@ -71,13 +77,14 @@ def test_what_init_prints_leads_to_an_estimate(tmp_path: Path, monkeypatch: pyte
             time.sleep(1)
             assert time.monotonic() < deadline, done(*status).out
             done("run", "--config", home / "deployment.toml")
-    top = done("ask", "top", "--config", home / "deployment.toml", "--campaign", "usage", "--json").json
+    top = done(*asking, "--json").json
     assert top["rows"][0]["item"] == "item-7"
 
 
 @pytest.mark.long
-def test_the_watching_run_that_init_prints_looks_and_stops(tmp_path: Path) -> None:
+def test_the_watching_run_that_init_prints_looks_and_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = done("init", tmp_path / "usage", "--open-domain").out
+    monkeypatch.chdir(tmp_path / "usage")
     (running,) = (words for words in commands(shown) if words[0] == "run")
     looked = tmp_path / "usage" / "run.prom"
     with process(running, lambda _: looked.exists(), tmp_path / "run.log"):

@@ -1,4 +1,4 @@
-"""hushcount init at a terminal: six questions, each checked at once, and hostile answers."""
+"""hushcount init at a terminal: seven questions, each checked at once, and hostile answers."""
 
 from __future__ import annotations
 
@@ -100,15 +100,16 @@ def typed(directory: Path, answers: Sequence[bytes], *options: object, **environ
         return one.child.wait(PATIENCE), one
 
 
-def test_six_questions_make_a_deployment_and_a_wrong_answer_is_asked_again(tmp_path: Path) -> None:
+def test_seven_questions_make_a_deployment_and_a_wrong_answer_is_asked_again(tmp_path: Path) -> None:
     words = write_lines(tmp_path / "words.txt", ["alpha", "größe", "gamma"])
     answers = [
         "Ünsinn\n".encode(), b"\n",
         b"nowhere.txt\n", str(words).encode() + b"\n",
-        b"12\n", b"20000\n",
+        b"none\n", b"20000\n",
+        b"1\n", b"2 %\n",
+        b"a week\n", b"7d\n",
         b"2.5\n",
         b"perhaps\n", b"1\n",
-        b"a week\n", b"7d\n",
     ]  # fmt: skip
     status, shown = typed(tmp_path / "usage", answers, NO_COLOR="1")
     assert status == 0, shown.shown
@@ -120,11 +121,12 @@ def test_six_questions_make_a_deployment_and_a_wrong_answer_is_asked_again(tmp_p
     assert campaign.dictionary is not None
     assert Deployment.read(tmp_path / "usage" / "deployment.toml").windows.length.days == 7
     asked = shown.questions()
-    assert len(set(asked)) == 6
+    assert len(set(asked)) == 7
     assert len(asked) == len(answers)
     assert all(len(question) <= 80 for question in asked)
     for said in (
-        "id is 'Ünsinn'", ".*nowhere.txt", "clients is '12'", "discovery-epsilon is 'perhaps'", "window is 'a week'",
+        "id is 'Ünsinn'", ".*nowhere.txt", "clients is 'none'", "want-share is '1'", "window is 'a week'",
+        "discovery-epsilon is 'perhaps'",
     ):  # fmt: skip
         assert re.search(rf"\r\n  {said}", shown.shown), "one sentence below the answer"
     assert re.search(r"\x1b\[[0-9;]*[349][0-9]", shown.shown) is None, "colours are off"
@@ -133,15 +135,32 @@ def test_six_questions_make_a_deployment_and_a_wrong_answer_is_asked_again(tmp_p
 @pytest.mark.long
 def test_options_and_defaults_answer_the_questions(tmp_path: Path) -> None:
     given = ("--id", "usage", "--clients", 5000, "--no-discovery", "--window", "1h")
-    status, shown = typed(tmp_path / "a", [b"open\n", b"\n"], *given)
+    status, shown = typed(tmp_path / "a", [b"open\n", b"10%\n", b"\n"], *given)
     assert status == 0, shown.shown
-    assert len(shown.questions()) == 2
-    values, epsilon = shown.questions()
+    assert len(shown.questions()) == 3
+    values, share, epsilon = shown.questions()
     assert "[" not in values, "it has no default"
-    assert epsilon.endswith("[2]\r\n")
+    assert share.endswith("[5%]\r\n")
+    # The least epsilon of the grid that shows 10 % of 5,000 people; each of the six is offered with what it shows.
+    assert epsilon.endswith("[1.5]\r\n")
+    offered = dict(re.findall(r"^  ([0-9.]+): items of ([0-9.]+) % show; [^\r\n]* odds by ", shown.shown, re.MULTILINE))
+    assert [float(one) for one in offered] == [0.5, 1.0, 1.5, 2.0, 3.0, 4.0]
+    assert float(offered["1.5"]) <= 10.0 < float(offered["1"])
     status, shown = typed(tmp_path / "usage", [], "--open-domain", "--yes")
     assert status == 0, shown.shown
     assert shown.questions() == []
+
+
+@pytest.mark.long
+def test_a_week_is_proposed_with_its_assumption_if_a_day_has_too_few_people(tmp_path: Path) -> None:
+    status, shown = typed(tmp_path / "usage", [b"300\n", b"\n", b"\n", b"\n", b"\n"], "--open-domain", "--id", "a")
+    assert status == 0, shown.shown
+    assert shown.questions()[2].endswith("[7d]\r\n")
+    said = " ".join(shown.shown.partition(shown.questions()[2])[0].split())
+    assert " 300 people in 1d make 2,100 in 7d only if " in said
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.shown)
+    assert all(len(line) <= 80 for line in plain.splitlines() if str(tmp_path) not in line)
+    assert Deployment.read(tmp_path / "usage" / "deployment.toml").windows.length.days == 7
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,101 @@
+"""Turn the text of an answer to a prompt of `hushcount init` into a value, or say in a sentence why it is none."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+from typer import BadParameter
+
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.parts import Identifier
+from hushcount.clock import MACHINE
+from hushcount.collection.windows import duration, window_at
+from hushcount.errors import UsageError
+from hushcount.formats.models import explain
+from hushcount.maths.probability import require_epsilon
+from pipelines.console.options import number_of_reports
+from pipelines.console.prompts import repeated
+from pipelines.files.item_files import read_listed
+
+OPEN = "open"
+"""The answer that means that no file lists the values."""
+NONE = "no"
+"""The answer that means that the campaign has no discovery."""
+
+
+def id_of(text: str) -> str:
+    """Return the id of a campaign; UsageError if a text is none, as in all functions here."""
+    try:
+        return TypeAdapter[str](Identifier).validate_python(text)
+    except ValidationError as error:
+        raise UsageError(explain(error, "id")) from None
+
+
+def values_of(text: str) -> tuple[Path, Dictionary] | None:
+    """Return the file of the values, and its items; None for OPEN."""
+    if text == OPEN:
+        return None
+    if not text.isprintable():
+        raise UsageError(f"dictionary is {repeated(text)}, must be the path of a file, in printable characters")
+    try:
+        # Expand ~ in a path that is typed at the prompt; on a command line, the shell has expanded it.
+        path = Path(text).expanduser()
+    except RuntimeError:
+        path = Path(text)
+    return path, read_listed(path)
+
+
+def clients_of(text: str) -> int:
+    """Return a number of people."""
+    try:
+        number = number_of_reports(text)
+    except BadParameter:
+        number = -1
+    if number < 1:
+        raise UsageError(f"clients is {repeated(text)}, must be a whole number from 1, as 20000 or 2e4")
+    return number
+
+
+def share_of(text: str) -> float:
+    """Return a share in (0, 1], from 1% or 0.01."""
+    try:
+        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        share = 0.0
+    # Without a sign, 1 may mean 1 % or everybody.
+    if not 0.0 < share <= 1.0 or (share == 1.0 and not text.endswith("%")):
+        raise UsageError(f"want-share is {repeated(text)}, must be above 0 and at most 100%, as in 1% or 0.01")
+    return share
+
+
+def epsilon_of(text: str) -> float:
+    """Return a local epsilon."""
+    return _number("epsilon", text, "a number")
+
+
+def discovery_of(text: str) -> float | None:
+    """Return the epsilon of discovery; None for NONE."""
+    return None if text.lower() == NONE else _number("discovery-epsilon", text, f"'{NONE}' or a number")
+
+
+def _number(name: str, text: str, form: str) -> float:
+    try:
+        number = float(text)
+        require_epsilon(number)
+    except ValueError:
+        raise UsageError(f"{name} is {repeated(text)}, must be {form} from 0.0001 to 40") from None
+    return number
+
+
+def window_of(text: str) -> timedelta:
+    """Return the length of a window."""
+    try:
+        length = duration(text)
+        window_at(MACHINE.now(), length)
+    except ValueError:
+        raise UsageError(
+            f"window is {repeated(text)}, must be a whole number and s, m, h or d, up to 366d, as in 1h or 1d"
+        ) from None
+    return length
