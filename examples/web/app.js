@@ -1,5 +1,5 @@
 // A page that counts which of its buttons are used. The features work even if counting fails.
-import { Budget, HushcountError, IndexedDbStore, Newest, Policy, Sender } from "./index.js";
+import { Budget, IndexedDbStore, Newest, Policy, Sender } from "./index.js";
 
 const FEATURES = {
   sort: (lines) => lines.toSorted(),
@@ -35,12 +35,8 @@ const counting = begin().catch(() => undefined);
 
 async function count(feature) {
   const { sender } = (await counting) ?? {};
-  try {
-    await sender?.report(feature);
-  } catch (error) {
-    // Opted out, over the cap of a minute, or offline at the first visit: the person need not be told.
-    if (!(error instanceof HushcountError)) throw error;
-  }
+  // Opted out, over the cap of a minute, or offline at the first visit: the person need not be told.
+  await sender?.report(feature);
   await showSpent();
 }
 

@@ -186,10 +186,13 @@ def test_nothing_is_sent_for_a_campaign_that_the_policy_refuses(
     measured = prepared(tmp_path, signer=signer, of_policy=of_policy)
     with measured.open():
         page = browser.device(measured.pages.origin)
-        person(page, measured.where)
-        said = page.run("(value) => sender.report(value).then(() => 'made', String)", WORDS[0])
+        person(page, measured.where, {"strict": False})
+        became, log = page.run("async (value) => [await sender.report(value), sender.log]", WORDS[0])
         deliver(page)
-    assert says in said, said
+    assert became == "untrusted"
+    said = [event["reason"] for event in log if event["what"] == "not_queued"]
+    assert len(said) == 1
+    assert says in said[0], said
     assert browser.posts() == []
     assert measured.site.sealed("reports") == measured.site.sealed("discovery") == []
 

@@ -2,7 +2,7 @@
 import { Budget, IndexedDbStore, MemoryStore, Newest, Policy, Sender } from "./index.js";
 
 const senderOf = ({ policy, ...where }, store, options = {}) =>
-  new Sender({ ...where, policy: Policy.parse(policy, new Newest(store)), store, delaySeconds: 0, ...options });
+  new Sender({ ...where, policy: Policy.parse(policy, new Newest(store)), store, delaySeconds: 0, strict: true, ...options });
 
 /** Let each value be another person's, with an own store and token; return what became of all. */
 async function crowd({ values, atOnce, ...where }) {

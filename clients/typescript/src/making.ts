@@ -8,7 +8,7 @@ import type { Campaign } from "./campaign/campaign.js";
 import type { PublicKey } from "./campaign/sections.js";
 import type { Oblivious, PendingDiscovery } from "./discovery/oblivious.js";
 import { blankName, discoveryReport, isTooLong, keyedName, type DiscoveryFormat, type Name } from "./discovery/report.js";
-import { FormatError, HushcountError, Untrusted, UsageError } from "./errors.js";
+import { FormatError, HushcountError, NoValidKey, Untrusted, UsageError } from "./errors.js";
 import { part } from "./loading.js";
 import { freshBytes, octetsOf, systemWords, type Words } from "./maths/words.js";
 import type { Mechanism } from "./oracles/mechanism.js";
@@ -239,7 +239,7 @@ function keysOf({ keys: { analyzer, auxServer, evaluator } }: Campaign, stream: 
 
 function requireValidKey({ notBefore, notAfter }: PublicKey, id: string, now: number): void {
   if (notBefore <= now && now < notAfter) return;
-  throw new UsageError(`a key of campaign ${id} is not valid now: fetch the newest campaign, or set the device's clock`);
+  throw new NoValidKey(`a key of campaign ${id} is not valid now: fetch the newest campaign, or set the device's clock`);
 }
 
 /** Return the store key of a place for an answer, unique to this campaign file. */

@@ -107,7 +107,7 @@ async function deliver(store: Store): Promise<unknown> {
     const keeping = new Sender({ ...options, delaySeconds: 0, keepValues: true }, () => readingOf());
     const answers = [undefined, () => refusal(503, "closed", { "Retry-After": "5" }), () => refusal(413, "too_long"), () => new Response(null, { status: 202 })];
     for (const answer of answers) {
-      await sender.report("dark-mode").catch((error: unknown) => said.push(nameOf(error)));
+      said.push(await sender.report("dark-mode"), sender.dropped);
       said.push((await sender.deliver()).sent);
       collector.answer = answer;
       const done = await sender.deliver(true);
@@ -120,7 +120,7 @@ async function deliver(store: Store): Promise<unknown> {
     said.push(await keeping.deliver(true), collector.arrived, collector.evaluations.length);
     said.push(sender.log.map(own).map(({ what, reason, stream }) => [what, reason, stream]), (await sender.spent()).words());
     await sender.forget();
-    said.push(await sender.report("dark-mode").then(() => "", nameOf));
+    said.push(await sender.report("dark-mode"), sender.dropped);
     await new Budget(store).optIn();
   }
   // The browser reads the parts of a request that are not given through the prototype too.

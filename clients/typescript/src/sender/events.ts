@@ -15,7 +15,8 @@ export interface Event {
    * the reason is "left_with_page" if the reports left with a page in an earlier window, and most probably arrived.
    * answered: the evaluation of a discovery report came. not_answered: the evaluation is requested again later. blank:
    * the evaluation did not come, and the report is sent without its value; the reason is "equivocation" if the answer
-   * was not made with the campaign's evaluator key. forgotten: reports were deleted at the opt-out.
+   * was not made with the campaign's evaluator key. forgotten: reports were deleted at the opt-out. not_queued: a value
+   * was not queued, and the reason is a sentence.
    */
   readonly what:
     | "fetched"
@@ -31,7 +32,8 @@ export interface Event {
     | "answered"
     | "not_answered"
     | "blank"
-    | "forgotten";
+    | "forgotten"
+    | "not_queued";
   readonly reports: number;
   /** The stream of the reports, if they are of one stream. */
   readonly stream?: Stream;

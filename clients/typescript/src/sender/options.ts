@@ -47,10 +47,12 @@ export interface SenderOptions {
    */
   readonly answerWithinSeconds?: number;
   /**
-   * The largest number of reports that may wait. If more would wait, QueueFull is thrown and no report is made. By
-   * default 1000.
+   * The largest number of reports that may wait. If more would wait, `report` makes no report and returns "queue_full".
+   * By default 1000.
    */
   readonly mostQueued?: number;
+  /** Throw what stops a report, for scripts and tests; by default `report` returns a word for it. */
+  readonly strict?: boolean;
   /** Parsed files of designs: a campaign with mechanism `wss` needs the file with its design. */
   readonly designs?: readonly unknown[];
   /** The `fetch` of the sender; by default the browser's own. */

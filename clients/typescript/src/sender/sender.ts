@@ -4,7 +4,7 @@ import { Budget } from "../budget/budget.js";
 import { requireOptedIn } from "../budget/ledger.js";
 import { hearOptOut } from "../budget/opt-out.js";
 import type { Spent } from "../budget/spent.js";
-import { HushcountError, NotYet, Untrusted, UsageError } from "../errors.js";
+import { HushcountError, NotYet, Untrusted, UsageError, type Reported } from "../errors.js";
 import { requireGenerator } from "../maths/words.js";
 import { own } from "../own.js";
 import { Answers } from "../store/answers.js";
@@ -55,6 +55,8 @@ export class Sender {
   readonly #log = new EventLog();
   readonly #leaving = new Leaving();
   readonly #reportInTurn: (value: string) => Promise<void>;
+  readonly #strict: boolean | undefined;
+  readonly #dropped: Partial<Record<Reported, number>> = own({});
   #asking: Asking | undefined;
   #tokens: Tokens | undefined;
   #heldUntil = 0;
@@ -79,6 +81,7 @@ export class Sender {
     const fetcher = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
     this.#campaign = campaign;
     this.#store = store;
+    this.#strict = options.strict;
     const budget = options.budget ?? new Budget(store);
     const queue = new Queue(store, campaign, numbers.mostQueued);
     this.#budget = budget;
@@ -108,13 +111,28 @@ export class Sender {
    *
    * Calls that come close together share steps of the store, and the page can do other work between any two reports.
    *
-   * @throws NotYet there is no usable campaign file yet, and plain values are not kept.
-   * @throws Untrusted the policy refuses the kept campaign file, or the first fetched file.
-   * @throws QueueFull, OverCap, BudgetSpent, OptedOut: no report may be made now. StoreError: nothing was stored.
+   * @returns "queued": the reports, or with `keepValues` the value, wait on this device. Any other word: nothing was
+   * queued; `dropped` counts the words, and `log` has a sentence.
+   * @throws UsageError the value is not a string. Only with `strict`: NotYet, Untrusted, QueueFull, OverCap,
+   * BudgetSpent, OptedOut, StoreError in place of a word.
    */
-  async report(value: string): Promise<void> {
+  async report(value: string): Promise<Reported> {
     if (typeof value !== "string") throw new UsageError(`a value is a ${typeof value}, must be a string`);
-    await this.#reportInTurn(value);
+    try {
+      await this.#reportInTurn(value);
+      return "queued";
+    } catch (error) {
+      if (this.#strict === true || !(error instanceof HushcountError)) throw error;
+      const { word } = error;
+      this.#dropped[word] = (this.#dropped[word] ?? 0) + 1;
+      this.#log.add("not_queued", 0, error.message);
+      return word;
+    }
+  }
+
+  /** How many values this sender did not queue, by the word that `report` returned. */
+  get dropped(): Readonly<Partial<Record<Reported, number>>> {
+    return { ...this.#dropped };
   }
 
   /**

@@ -1,0 +1,3 @@
+/** What the client has only in Node. */
+
+export { FileStore } from "./file-store.js";
