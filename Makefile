@@ -31,7 +31,7 @@ CLIENT := -m 'not long' -W ignore::hypothesis.errors.HypothesisWarning tests/vec
 	$(addprefix tests/hushcount/delivery/test_,evaluations.py crashes.py documents.py exchange.py queue.py reported.py sender.py) \
 	$(addprefix tests/hushcount/test_,budget.py client.py client_allowance.py client_budget.py memory_file.py policy.py)
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-bundlers test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -172,6 +172,9 @@ $(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package.json $(TYPE
 
 test-typescript: $(TYPESCRIPT)/node_modules/.package-lock.json  ## build the client for browsers, and check its types, tests, size and package: two minutes
 	cd $(TYPESCRIPT) && npm run --silent check && npm run --silent build && npm test && npm run --silent size && npm run --silent package
+
+test-bundlers: $(VENV)/dev $(TYPESCRIPT)/node_modules/.package-lock.json  ## install the client for browsers as a stranger does, and report from a page of vite, esbuild and webpack, and under Jest (needs npm, chromium)
+	cd $(TYPESCRIPT) && npm run --silent test:bundlers
 
 build/web/index.js: $(TYPESCRIPT)/node_modules/.package-lock.json $(shell find $(TYPESCRIPT)/src -name '*.ts')
 	cd $(TYPESCRIPT) && npm run --silent build

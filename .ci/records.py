@@ -37,6 +37,10 @@ _PROJECTS = ("pyproject.toml", "hushcount/pyproject.toml", "sealed_lanes/pyproje
 _PACKAGING = ("setup.py", *_PROJECTS, "MANIFEST.in", "requirements.lock")
 _SHARED = ("tests/conftest.py", "tests/support/", "tests/containers/", "tests/engines/", "tests/deploy/")
 SUITES = {
+    "bundlers": Suite(
+        **_PRODUCT,
+        also=("tests/conftest.py", "tests/support/", "tests/hushcount/", "tests/shuffler/", "tests/vectors/"),
+    ),
     "containers": Suite(
         **_PRODUCT,
         also=(*_SHARED, "tests/browser/", "tests/evaluator/", "tests/faults/", "tests/shuffler/", "examples/web/"),

@@ -111,6 +111,12 @@ def test_a_suite_has_every_file_that_its_tests_import(ci: tuple[ModuleType, Modu
     assert [path for path in sorted(imported) if not ci[1].SUITES[suite].has(path)] == []
 
 
+def test_the_suite_of_the_bundlers_has_the_collector_of_its_pages(ci: tuple[ModuleType, ModuleType]) -> None:
+    imported = reached([ROOT / "clients" / "typescript" / "tests" / "real" / "serve.py"])
+    assert "tests/shuffler/collector/running.py" in imported
+    assert [path for path in sorted(imported) if not ci[1].SUITES["bundlers"].has(path)] == []
+
+
 def test_tests_of_the_lanes_import_nothing_else_of_the_project() -> None:
     """A change of another file cannot change what they say. A contract holds the same for the library."""
     for path in (ROOT / "tests" / "sealed_lanes").glob("*.py"):

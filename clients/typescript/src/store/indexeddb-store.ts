@@ -5,7 +5,7 @@ import type { Entry, Outcome, Store, Value, Wanted } from "./store.js";
 const RECORDS = "records";
 const VERSION = 1;
 /** The greatest UTF-16 unit: a prefix with it sorts after all keys with the prefix. */
-const AFTER = "\uffff";
+const AFTER = String.fromCharCode(0xffff);
 /** Milliseconds before a step is repeated. */
 const PAUSE = 100;
 

@@ -7,19 +7,24 @@ import { classOf, nfc, type Assigned } from "./unicode13.js";
 
 const MOST_ITEM_BYTES = 4096;
 const MOST_SPELLED_BYTES = 4 * MOST_ITEM_BYTES;
-/** Invisible characters: by Unicode's property, the blank of Braille, and the marks of annotations. */
-const UNSEEN = `${classOf(DEFAULT_IGNORABLE_CODE_POINT)}\u2800\ufff9-\ufffb`;
+/**
+ * Parts of patterns. Their escapes are those of patterns, not of strings: a bundler would write the characters, and a
+ * page without a charset would read other ones.
+ *
+ * Invisible characters: by Unicode's property, the blank of Braille, and the marks of annotations.
+ */
+const UNSEEN = `${classOf(DEFAULT_IGNORABLE_CODE_POINT)}\\u2800\\ufff9-\\ufffb`;
 const UNFIT: readonly (readonly [string, string])[] = [
-  ["\\0-\x1f\x7f-\x9f", "a control character"],
-  ["\ud800-\udfff", "a lone surrogate"],
-  ["\u2028", "a separator of lines"],
-  ["\u2029", "a separator of paragraphs"],
-  ["\u202a-\u202e\u2066-\u2069", "a control of direction"],
+  ["\\0-\\x1f\\x7f-\\x9f", "a control character"],
+  ["\\ud800-\\udfff", "a lone surrogate"],
+  ["\\u2028", "a separator of lines"],
+  ["\\u2029", "a separator of paragraphs"],
+  ["\\u202a-\\u202e\\u2066-\\u2069", "a control of direction"],
   [UNSEEN, "an invisible character"],
 ];
-const SPACES = "\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
-const SELECTORS = "\u180b-\u180d\ufe00-\ufe0d\u{e0100}-\u{e01ef}";
-const JOINERS = "\u180e\u200c\u200d";
+const SPACES = "\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const SELECTORS = "\\u180b-\\u180d\\ufe00-\\ufe0d\\u{e0100}-\\u{e01ef}";
+const JOINERS = "\\u180e\\u200c\\u200d";
 /** The flags of England, Scotland and Wales, RGI_Emoji_Tag_Sequence. */
 const FLAGS = ["gbeng", "gbsct", "gbwls"];
 
@@ -47,7 +52,7 @@ export function faultOfItem(value: string, assigned: Assigned): string | undefin
 export function faultOfText(value: string, assigned: Assigned): string | undefined {
   if (value === "") return "is empty";
   if (/^[ -~]+$/.test(value)) return undefined;
-  if (value.startsWith("\ufeff")) return "begins with a byte order mark";
+  if (value.charCodeAt(0) === 0xfeff) return "begins with a byte order mark";
   forms ??= makeForms();
   const found = forms[1].exec(value.replace(forms[0], (each) => String.fromCodePoint(each.codePointAt(0) ?? 0)));
   if (found !== null) {
@@ -70,19 +75,19 @@ export function fingerprintOf(text: string): bigint {
  * shape, a joiner between two visible characters beyond ASCII, and a joiner after a virama, as at the end of Kannada words.
  */
 function makeForms(): readonly [shown: RegExp, unfit: RegExp] {
-  const visible = `[^\\0-\x9f\ud800-\udfff${SPACES}${UNSEEN}]`;
+  const visible = `[^\\0-\\x9f\\ud800-\\udfff${SPACES}${UNSEEN}]`;
   const tagsOf = (flag: string): string =>
     String.fromCodePoint(...Array.from(flag, (letter) => 0xe0000 + letter.charCodeAt(0)));
-  const picture = `[${classOf(EXTENDED_PICTOGRAPHIC)}][\ufe0e\ufe0f]`;
+  const picture = `[${classOf(EXTENDED_PICTOGRAPHIC)}][\\ufe0e\\ufe0f]`;
   const shaped = `[${classOf(VARIATION_BASE)}][${SELECTORS}]`;
   // The patterns use no lookbehind, which Safari supports only since 16.4.
   const shown = [
-    `\u{1f3f4}(?:${FLAGS.map(tagsOf).join("|")})\u{e007f}`,
-    "[#*0-9]\ufe0f(?=\u20e3)",
+    `\\u{1f3f4}(?:${FLAGS.map(tagsOf).join("|")})\\u{e007f}`,
+    "[#*0-9]\\ufe0f(?=\\u20e3)",
     `(?:${picture}|${shaped}|${visible})[${JOINERS}](?=${visible})`,
     picture,
     shaped,
-    `[${classOf(VIRAMA)}][\u200c\u200d]`,
+    `[${classOf(VIRAMA)}][\\u200c\\u200d]`,
   ];
   return [new RegExp(shown.join("|"), "gu"), new RegExp(UNFIT.map(([letters]) => `([${letters}])`).join("|"), "u")];
 }
