@@ -1,4 +1,4 @@
-/** Hushcount's client for browsers. */
+/** Hushcount's client for browsers and Node. The durable store for Node is in `hushcount/node`. */
 
 export { Budget } from "./budget/budget.js";
 export type { BudgetLimits } from "./budget/ledger.js";

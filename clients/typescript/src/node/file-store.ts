@@ -4,7 +4,10 @@
  * `records/` in the folder has two files. One has all records. The other is empty, and its name says which file that is:
  * `now-NUMBER-ID`. A step that writes first makes a complete file of the new records, `data-NUMBER-ID`, and then renames
  * the empty file. Only one process can rename it from its old name, and no name is used twice. So a process that read
- * older records cannot write, and repeats its step. No process has a lock, so a killed process holds nothing up.
+ * older records cannot write, and repeats its step.
+ *
+ * There is no lock: Node cannot lock files, and a lock file would outlive a killed process. A database would be simpler,
+ * but Node 20 has none.
  */
 
 import { createHash, randomBytes } from "node:crypto";

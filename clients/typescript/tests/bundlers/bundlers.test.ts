@@ -36,6 +36,7 @@ const BUNDLERS: Readonly<Record<string, readonly [line: string, html?: string]>>
   ],
 };
 const TYPES: Readonly<Record<string, string>> = { ".html": "text/html", ".js": "text/javascript" };
+const README = await readFile(join(PACKAGE, "README.md"), "utf8");
 /** What a stranger writes after the install. */
 const FIRST_USE = `
   import { Budget, MemoryStore, Newest, type Reported, type Store } from "hushcount";
@@ -117,7 +118,8 @@ afterAll(async () => {
 
 test("one line installs it from a checkout into an empty app, built, with its types", async () => {
   const app = await folder("empty");
-  await line(app, "npm install --no-audit --no-fund --loglevel=error ../checkout");
+  const [, install = ""] = /```sh\n(npm install path\/to\/\S+)\n```/.exec(README) ?? [];
+  await line(app, install.replace("path/to/hushcount/clients/typescript", "../checkout"));
   await writeFile(join(app, "use.mts"), FIRST_USE);
   const compile = "--strict --target es2022 --skipLibCheck false --lib es2023,dom,dom.iterable --outDir";
   const tsc = join(PACKAGE, "node_modules/.bin/tsc");
@@ -187,10 +189,21 @@ describe.skipIf(missing.length > 0)("the packed package", () => {
     reported += 2 * VALUES.length;
   });
 
+  test("runs what the README says of Node, again and again, on one folder", async () => {
+    const [script = ""] = [...README.matchAll(/```js\n([^]*?)```/g)].map(([, text = ""]) => text).filter((text) => text.includes("hushcount/node"));
+    await writeFile(join(app, "policy.json"), JSON.stringify(policy));
+    await writeFile(join(app, "readme.mjs"), script.replace("https://collector.example.com", site));
+    await writeFile(join(app, "early.mjs"), script.replace("https://collector.example.com", site).replace("deliver()", "deliver(true)"));
+    const [, sent, wait] = /^(\d) sent, (\d) wait\n$/.exec(await line(app, "node readme.mjs")) ?? [];
+    expect(Number(sent) + Number(wait)).toBe(2);
+    expect(await line(app, "node early.mjs")).toBe(`${String(2 + Number(wait))} sent, 0 wait\n`);
+    reported += 2;
+  });
+
   test("brings every report of all of them to the collector, once", async () => {
     served.stdin?.end();
     const stored = JSON.parse((await lines.next()).value as string) as unknown;
-    expect(reported).toBe(5 * VALUES.length);
-    expect(stored).toEqual({ reports: reported, discovery: reported, clients: 5 });
+    expect(reported).toBe(5 * VALUES.length + 2);
+    expect(stored).toEqual({ reports: reported, discovery: reported, clients: 6 });
   });
 });
