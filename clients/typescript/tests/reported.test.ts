@@ -1,5 +1,6 @@
 /** What `report` returns: one word of a closed list for all that a person, a device or an operator does. */
 
+import { readFile } from "node:fs/promises";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { Budget } from "../src/budget/budget.js";
 import * as errors from "../src/errors.js";
@@ -84,6 +85,13 @@ describe.each(Object.entries(REFUSALS))("%s", (word, [error, make]) => {
     expect(thrown).toMatchObject({ name: error, word });
     expect(sender.dropped).toEqual({});
   });
+});
+
+test.each(["docs/adr/0048-the-first-hour.md", "clients/typescript/README.md"])("%s lists the words, the same for Python", async (path) => {
+  const text = await readFile(new URL(`../../../${path}`, import.meta.url), "utf8");
+  const words = ["queued", ...Object.keys(REFUSALS)];
+  const list = path.endsWith("README.md") ? /\| word \|[^]*?\n\n/ : /a closed list \(([^)]*)\)/;
+  expect([...(list.exec(text)?.[0] ?? "").matchAll(/`(\w+)`(?= \||[,)])/g)].map(([, word]) => word)).toEqual(words);
 });
 
 test("a damaged record of the budget is a matter of storage, and a key that is not valid now a matter of time", () => {

@@ -1,8 +1,9 @@
 /**
  * A process of the tests of FileStore. It does the steps of its arguments on a folder, and prints a line for each result.
  *
- * Its environment says what happens at a call of the file system, by the call's number: KILL_AT ends the process as
- * kill -9 does, FULL_AT finds the device full. A write is then half done. TRACE prints the calls.
+ * KILL_AT of its environment is the number of the call of the file system at which it ends as by kill -9. In the step
+ * "full", each call in turn finds the device full, in a folder of its own. A write is then half done. TRACE prints the
+ * calls.
  */
 
 import files from "node:fs/promises";
@@ -13,8 +14,9 @@ import { FileStore } from "../../src/node/file-store.js";
 
 type Call = (...given: any[]) => Promise<any>;
 
-const { KILL_AT, FULL_AT, TRACE } = process.env;
+const { KILL_AT, TRACE } = process.env;
 let calls = 0;
+let fullAt = 0;
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
@@ -34,7 +36,7 @@ function faulty(name: string, call: Call, half: Call = () => Promise.resolve()):
       await half(...given);
       process.kill(process.pid, "SIGKILL");
     }
-    if (String(calls) === FULL_AT) {
+    if (calls === fullAt) {
       await half(...given);
       throw Object.assign(new Error("the device is full"), { code: "ENOSPC" });
     }
@@ -62,15 +64,25 @@ function add(store: FileStore, more: readonly [string, Uint8Array][] = []): Prom
   });
 }
 
-const [, , folder = "", what, times] = process.argv;
-for (let step = 0; step < Number(times); step += 1) {
-  try {
-    const store = await FileStore.open(folder);
-    if (what === "add") say(`added ${String(await add(store))}`);
-    else if (what === "fill") say(`added ${String(await add(store, [[`more/${String(step)}`, new Uint8Array(4096)]]))}`);
-    else say(`found ${String(await store.change(["n"], ([found]) => ({ result: found?.[0]?.[1] ?? 0 })))}`);
-  } catch (error) {
-    if (!(error instanceof HushcountError)) throw error;
-    say(`${error.name}: ${error.message}`);
+async function steps(folder: string, what: string, times: number): Promise<void> {
+  for (let step = 0; step < times; step += 1) {
+    try {
+      const store = await FileStore.open(folder);
+      if (what === "add") say(`added ${String(await add(store))}`);
+      else if (what === "fill") say(`added ${String(await add(store, [[`more/${String(step)}`, new Uint8Array(4096)]]))}`);
+      else say(`found ${String(await store.change(["n"], ([found]) => ({ result: found?.[0]?.[1] ?? 0 })))}`);
+    } catch (error) {
+      if (!(error instanceof HushcountError)) throw error;
+      say(`${error.name}: ${error.message}`);
+    }
   }
 }
+
+const [, , folder = "", what = "", times] = process.argv;
+if (what === "full") {
+  do {
+    calls = 0;
+    fullAt += 1;
+    await steps(`${folder}-${String(fullAt)}`, "add", Number(times));
+  } while (calls >= fullAt);
+} else await steps(folder, what, Number(times));
