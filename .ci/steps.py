@@ -102,7 +102,7 @@ CHECKS = (
     Step("rest", "make test-rest", 1055),
     Step("on engines", "make test-engines-quick", 150, 20, after="engines", suite="engines", tries=2),
     Step("browser", "make test-browser", 165, 10, needs=("chromium", "npm"), after="chromium"),
-    Step("bundlers", "make test-bundlers", 85, 10, needs=("chromium", "npm"), after="chromium", suite="bundlers"),
+    Step("bundlers", "make test-bundlers", 90, 10, needs=("chromium", "npm"), after="chromium", suite="bundlers"),
     Step("containers", "make test-containers-quick", 150, after="images", suite="containers"),
 )
 
