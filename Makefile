@@ -7,6 +7,8 @@ OTHERS ?= 3.10 3.14
 # Modules are compiled when they are first imported, and once: most of what is installed never is.
 export PYTHONDONTWRITEBYTECODE :=
 QUICKLY := --quiet --disable-pip-version-check --no-compile
+# Of a lock file, a folder and what it costs: pip itself says nothing.
+INSTALLING = echo "installing the packages of $(1) into $(2): $(3); pip prints only errors"
 
 # One more than the cores of a small machine, as tests wait for servers.
 WORKERS ?= --quiet --workers 3
@@ -38,6 +40,7 @@ help:  ## show the targets
 $(VENV)/server: requirements.lock pyproject.toml setup.py hushcount/pyproject.toml sealed_lanes/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' || \
 		{ echo "$(PYTHON) must be Python 3.10 to 3.14: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(call INSTALLING,requirements.lock,$(VENV),700 MB and one to three minutes)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUICKLY) --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install $(QUICKLY) --no-deps --editable ./hushcount --editable ./sealed_lanes --editable .
@@ -45,11 +48,12 @@ $(VENV)/server: requirements.lock pyproject.toml setup.py hushcount/pyproject.to
 	touch $@
 
 $(VENV)/dev: requirements-dev.lock $(VENV)/server
+	@$(call INSTALLING,requirements-dev.lock,$(VENV),600 MB and one to three minutes)
 	$(BIN)/python -m pip install $(QUICKLY) --require-hashes --no-deps -r requirements-dev.lock
 	$(BIN)/python -m pip --disable-pip-version-check check
 	touch $@
 
-demo: $(VENV)/server  ## run the whole system on real input, into demo-output/
+demo: $(VENV)/server  ## run the whole system on example data, into demo-output/
 	$(BIN)/hushcount demo --out demo-output --overwrite
 
 test: lint package environments lanes unit  ## style, types, contracts, distributions and the tests that tell what broke: five minutes on two cores
@@ -64,7 +68,7 @@ lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 unit: $(VENV)/dev  ## the tests of `make test`
 	$(BIN)/python -m pytest $(WORKERS) $(NO_LANES) -m 'not long' --covered-to=build/covered
@@ -161,6 +165,7 @@ image-bases:  ## the digests that the base images' tags have today (needs docker
 	sh deploy/images/bases.sh
 
 build/mkdocs/installed: requirements-docs.lock
+	@$(call INSTALLING,$<,build/mkdocs,80 MB and half a minute)
 	$(PYTHON) -m venv build/mkdocs
 	build/mkdocs/bin/pip install $(QUICKLY) --require-hashes --no-deps -r requirements-docs.lock
 	build/mkdocs/bin/pip --disable-pip-version-check check
