@@ -31,11 +31,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cut(tmp_path_factory.mktemp("data"), WORDS)
 
 
-def cut(directory: Path, words: int, listed: int = 500) -> Path:
-    """Cut the demo's data to so many words, so many of them listed, and return the directory."""
+def cut(directory: Path, words: int, listed: int = 500, visits: int = VISITS) -> Path:
+    """Cut the demo's data to so many words, so many of them listed, and so many visits; return the directory."""
     directory.mkdir(exist_ok=True)
     lengths = {"education.txt.gz": PEOPLE, "words.txt.gz": words, "words_dictionary.txt.gz": listed}
-    for name, lines in (*lengths.items(), ("addresses.txt.gz", VISITS)):
+    for name, lines in (*lengths.items(), ("addresses.txt.gz", visits)):
         with gzip.open(DATA / name, "rt", encoding="utf-8") as stream:
             kept = [next(stream) for _ in range(lines)]
         with gzip.open(directory / name, "wt", encoding="utf-8") as stream:
@@ -99,6 +99,7 @@ def test_nobody_listed_the_addresses_and_the_sketch_counts_those_that_were_found
     hash_of = Campaign.read(out / "addresses" / "campaign.json").discovery_format.hash
     assert {digits for digits, _, _ in bins} <= {hash_of(address).hex()[:16] for address in truth}
     assert any(0.0 < float(chance) < 100.0 for _, _, chance in bins)
+    assert "into a sketch: a matrix of 1,024 rows" in told
     rows = re.findall(r"^(\S+\.example/\S+) +([\d,]+) +(-?[\d,]+) +(\d+) +([-+][\d.]+)$", told, re.MULTILINE)
     assert len(rows) == min(12, len(found))
     for address, true, estimate, error, z in rows:
@@ -177,13 +178,14 @@ def test_missing_data_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_with_oblivious_names_an_evaluator_plays_too(tmp_path: Path) -> None:
-    """Where three words are listed, another of 3,000 is found with probability 1 - 1e-11."""
+    """Where three words are listed, another of 3,000 is found with probability 1 - 1e-11; so is one of 3,000 visits."""
     out = tmp_path / "out"
-    run = ["demo", "--out", str(out), "--data", str(cut(tmp_path / "data", FEW, 3)), "--hash", "oblivious"]
+    run = ["demo", "--out", str(out), "--data", str(cut(tmp_path / "data", FEW, 3, FEW)), "--hash", "oblivious"]
     result = CliRunner().invoke(app, run, env={"COLUMNS": "300"})
     assert result.exit_code == 0, result.output
-    assert f"{FEW:,} evaluations" in result.output
+    assert result.output.count(f"{FEW:,} evaluations") == 2
     campaign = json.loads((out / "words" / "campaign.json").read_text())
     assert campaign["discovery"]["hash"] == "oblivious"
     assert "hash_key" not in campaign["discovery"]
-    assert json.loads((out / "summary.json").read_text())["words"]["discovery"]["found"] > 0
+    summary = json.loads((out / "summary.json").read_text())
+    assert all(summary[scene]["discovery"]["found"] > 0 for scene in ("words", "addresses"))

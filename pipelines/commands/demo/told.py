@@ -194,14 +194,14 @@ def tell_analyzer(
 ) -> dict[str, Any]:
     """Tell what the analyzer did, and show estimates beside the truth."""
     encoder = campaign.require_frequency().encoder
-    sketch, every = "", "item"
+    sketch, estimated = "", "estimated every item"
     if isinstance(encoder, Pool):
         sketch = (
-            f" in a sketch: a matrix of {encoder.rows:,} rows, one of each hash function, and {encoder.cells:,} cells"
+            f" into a sketch: a matrix of {encoder.rows:,} rows, one a hash function, with {encoder.cells:,} cells each"
         )
     if campaign.dictionary is None:
-        every = f"{scene.thing} that was found from it: discovery reveals no counts here"
-    did = f"opened {analyzed.received:,} reports, tallied {analyzed.accepted:,}{sketch}, estimated every {every}"
+        estimated = f"estimated every {scene.thing} that was found (its discovery reveals no counts)"
+    did = f"opened {analyzed.received:,} reports, tallied {analyzed.accepted:,}{sketch}; {estimated}"
     saw = "randomised reports in random order" + (
         f"; the {scene.things} that were released" if campaign.discovery else ""
     )
