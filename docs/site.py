@@ -38,6 +38,7 @@ NAV = {
         "Estimates as data": "docs/data.md",
         "For privacy reviewers": "docs/privacy-reviewers.md",
         "Threat model": "docs/threat-model.md",
+        "Security": "SECURITY.md",
         "Mathematics": "docs/mathematics.md",
         "Experiments": "experiments/README.md",
     },

@@ -64,7 +64,7 @@ REPAIR = (
 HUSHCOUNT = {
     "Start": (
         Row("init", "Make a deployment for one machine, ready to run.", "init:init"),
-        Row("demo", "Run the whole system on real data, and show what each party saw.", "demo:demo"),
+        Row("demo", "Run the whole system on example data, and show what each party saw.", "demo:demo"),
         Row("send", "Report values to a collector, as an app does.", "send:send"),
     ),
     "Operate": (

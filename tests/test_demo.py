@@ -5,18 +5,23 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from scipy.stats import binom
 from typer.testing import CliRunner
 
+from examples import draw_addresses
+from hushcount.campaigns.campaign import Campaign
 from pipelines.cli import app
 from pipelines.jobs.found import read_found_items
 
 DATA = Path(__file__).parents[1] / "examples" / "data"
-PEOPLE, WORDS, FEW = 1_000, 9_000, 3_000
-"""Of so many words a value outside the 500 listed ones is found with probability 1 - 3e-8."""
+PEOPLE, WORDS, FEW, VISITS = 1_000, 9_000, 3_000, 9_000
+"""Of so many words a value outside the 500 listed ones is found with probability 1 - 3e-8; of so many visits an address
+with probability 1 - 1e-9: the most frequent one has 300."""
+SCENES = ("adult", "words", "addresses")
 # |z| beyond this happens by chance with probability 1e-9 for one item, so below 1e-6 for all items of the cut.
 Z_BOUND = 6.2
 
@@ -26,10 +31,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cut(tmp_path_factory.mktemp("data"), WORDS)
 
 
-def cut(directory: Path, words: int, listed: int = 500) -> Path:
-    """Cut the demo's data to so many words, so many of them listed, and return the directory."""
+def cut(directory: Path, words: int, listed: int = 500, visits: int = VISITS) -> Path:
+    """Cut the demo's data to so many words, so many of them listed, and so many visits; return the directory."""
     directory.mkdir(exist_ok=True)
-    for name, lines in (("education.txt.gz", PEOPLE), ("words.txt.gz", words), ("words_dictionary.txt.gz", listed)):
+    lengths = {"education.txt.gz": PEOPLE, "words.txt.gz": words, "words_dictionary.txt.gz": listed}
+    for name, lines in (*lengths.items(), ("addresses.txt.gz", visits)):
         with gzip.open(DATA / name, "rt", encoding="utf-8") as stream:
             kept = [next(stream) for _ in range(lines)]
         with gzip.open(directory / name, "wt", encoding="utf-8") as stream:
@@ -51,7 +57,7 @@ def test_it_tells_what_each_party_saw_and_could_not_see(shown: tuple[Path, str])
     for party in ("Clients", "Shuffler", "Auxiliary server", "Analyzer"):
         assert party in output
     assert f"{PEOPLE:,} reports" in output
-    assert f"{2 * WORDS:,} reports" in output
+    assert f"{2 * WORDS:,} reports: {WORDS:,} in the stream reports and {WORDS:,} in the stream discovery" in output
 
 
 def test_estimates_are_within_their_errors(shown: tuple[Path, str]) -> None:
@@ -71,9 +77,60 @@ def test_estimates_are_within_their_errors(shown: tuple[Path, str]) -> None:
     assert discovery["predicted_error"] == pytest.approx(2.98, abs=5e-3)
 
 
+def test_nobody_listed_the_addresses_and_the_sketch_counts_those_that_were_found(shown: tuple[Path, str]) -> None:
+    out, output = shown
+    campaign = json.loads((out / "addresses" / "campaign.json").read_text())
+    assert "dictionary" not in campaign or campaign["dictionary"] is None
+    assert campaign["mechanism"]["name"] == "gcms"
+    with gzip.open(DATA / "addresses.txt.gz", "rt", encoding="utf-8") as stream:
+        truth = Counter(line.rstrip("\n") for line, _ in zip(stream, range(VISITS), strict=False))
+    scene = json.loads((out / "summary.json").read_text())["addresses"]
+    found = read_found_items(str(out / "addresses" / "found" / "found.csv"))
+    assert len(found) == scene["discovery"]["found"] == scene["items"] > 0
+    assert set(found) <= truth.keys()
+    assert scene["discovery"]["withheld"] == len(truth) - len(found)
+    spread = scene["discovery"]["expected_deviation"]
+    assert abs(len(found) - scene["discovery"]["expected"]) < Z_BOUND * spread + 1
+    assert scene["largest_z"] < Z_BOUND
+    # What a whole run prints of this scene.
+    told = output.rpartition("Auxiliary server")[2]
+    bins = re.findall(r"^([0-9a-f]{16})\.\.\. +([\d,]+) +([\d.]+) %$", told, re.MULTILINE)
+    assert [int(count.replace(",", "")) for _, count, _ in bins[:5]] == [count for _, count in truth.most_common(5)]
+    hash_of = Campaign.read(out / "addresses" / "campaign.json").discovery_format.hash
+    assert {digits for digits, _, _ in bins} <= {hash_of(address).hex()[:16] for address in truth}
+    assert any(0.0 < float(chance) < 100.0 for _, _, chance in bins)
+    assert "into a sketch: a matrix of 1,024 rows" in told
+    rows = re.findall(r"^(\S+\.example/\S+) +([\d,]+) +(-?[\d,]+) +(\d+) +([-+][\d.]+)$", told, re.MULTILINE)
+    assert len(rows) == min(12, len(found))
+    for address, true, estimate, error, z in rows:
+        assert int(true.replace(",", "")) == truth[address]
+        off = (int(estimate.replace(",", "")) - truth[address]) / int(error)
+        # The line shows whole numbers.
+        assert off == pytest.approx(float(z), abs=0.1)
+
+
+def test_words_that_the_output_uses_are_explained_and_all_pages_are_listed(shown: tuple[Path, str]) -> None:
+    out, output = shown
+    words, _, pages = output.partition("\nWords\n")[2].partition("Result pages")
+    for word in ("stream", "bin", "replace-one", "z", "odds", "withheld"):
+        assert re.search(rf"^ *{word}  \S", words, re.MULTILINE), word
+        assert word in output.partition("\nWords\n")[0], word
+    listed = [line.strip() for line in pages.splitlines() if line.startswith("  ")]
+    assert listed == [str(path) for path in (out / name / "results" / "report.html" for name in SCENES)]
+    assert all(Path(path).is_file() for path in listed)
+    for title in ("Subset Selection, ss", "Affine Interval Selection, ais", "General Count Mean Sketch, gcms"):
+        assert title in output
+
+
+def test_the_addresses_are_those_of_the_stated_law(tmp_path: Path) -> None:
+    draw_addresses.main(tmp_path)
+    made, kept = (gzip.decompress((folder / "addresses.txt.gz").read_bytes()) for folder in (tmp_path, DATA))
+    assert made == kept
+
+
 def test_discovered_words_are_shown_with_count_interval_and_truth(shown: tuple[Path, str]) -> None:
     _, output = shown
-    table = output.partition("the most frequent of them:")[2]
+    table = output.partition("clients sent each of them.")[2]
     heads, _, word = [line for line in table.splitlines() if line.strip()][:3]
     assert heads.split() == ["word", "truth", "count", "95", "%", "interval", "error"]
     truth, count, low, _, high = word.split()[1:6]
@@ -84,7 +141,7 @@ def test_discovered_words_are_shown_with_count_interval_and_truth(shown: tuple[P
 
 def test_the_page_stands_alone_and_shows_everything(shown: tuple[Path, str]) -> None:
     out, output = shown
-    for scene in ("adult", "words"):
+    for scene in SCENES:
         page = out / scene / "results" / "report.html"
         assert str(page) in output
         text = page.read_text(encoding="utf-8")
@@ -94,7 +151,9 @@ def test_the_page_stands_alone_and_shows_everything(shown: tuple[Path, str]) -> 
         assert "data-chart='intervals'" in text
         assert "What this guarantees" in text
         assert "Counts of every hop" in text
-    assert all(f"<bdi>{item}</bdi>" in text for item in read_found_items(str(out / "words" / "found" / "found.csv")))
+        if scene != "adult":
+            found = read_found_items(str(out / scene / "found" / "found.csv"))
+            assert all(f"<bdi>{item}</bdi>" in text for item in found)
 
 
 def test_no_report_is_kept(shown: tuple[Path, str]) -> None:
@@ -119,13 +178,14 @@ def test_missing_data_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_with_oblivious_names_an_evaluator_plays_too(tmp_path: Path) -> None:
-    """Where three words are listed, another of 3,000 is found with probability 1 - 1e-11."""
+    """Where three words are listed, another of 3,000 is found with probability 1 - 1e-11; so is one of 3,000 visits."""
     out = tmp_path / "out"
-    run = ["demo", "--out", str(out), "--data", str(cut(tmp_path / "data", FEW, 3)), "--hash", "oblivious"]
+    run = ["demo", "--out", str(out), "--data", str(cut(tmp_path / "data", FEW, 3, FEW)), "--hash", "oblivious"]
     result = CliRunner().invoke(app, run, env={"COLUMNS": "300"})
     assert result.exit_code == 0, result.output
-    assert f"{FEW:,} evaluations" in result.output
+    assert result.output.count(f"{FEW:,} evaluations") == 2
     campaign = json.loads((out / "words" / "campaign.json").read_text())
     assert campaign["discovery"]["hash"] == "oblivious"
     assert "hash_key" not in campaign["discovery"]
-    assert json.loads((out / "summary.json").read_text())["words"]["discovery"]["found"] > 0
+    summary = json.loads((out / "summary.json").read_text())
+    assert all(summary[scene]["discovery"]["found"] > 0 for scene in ("words", "addresses"))

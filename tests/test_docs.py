@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
 PAGES = [
     ROOT / "README.md",
+    ROOT / "SECURITY.md",
     ROOT / "deploy" / "README.md",
     ROOT / "vectors" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),

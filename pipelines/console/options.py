@@ -26,7 +26,9 @@ _MOST_DEPTH = 64
 
 Json = Annotated[bool, Option("--json", help="Print the result as JSON on standard output.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace an older result.")]
-Runner = Annotated[str, Option("--runner", help="Beam runner; any Beam option may follow after a bare --.")]
+Runner = Annotated[
+    str, Option("--runner", help="Beam runner, such as DirectRunner; options of Beam follow after a bare --.")
+]
 _CONFIG = ("--config", "-c")
 _VARIABLE = "HUSHCOUNT_CONFIG"
 Config = Annotated[Path, Option(*_CONFIG, envvar=_VARIABLE, help="Deployment file, .toml or .json.")]

@@ -87,7 +87,10 @@ class RetentionPart(Part):
 class EnginePart(Part):
     """The engine that runs the jobs."""
 
-    runner: str = Field(default="FnApiRunner", description="Beam runner, such as FlinkRunner")
+    runner: str = Field(
+        default="FnApiRunner",
+        description="Beam runner, such as FlinkRunner; DirectRunner is the default too: the embedded engine",
+    )
     options: tuple[str, ...] = Field(default=(), description="Beam options, as a job takes them after a bare --")
 
 

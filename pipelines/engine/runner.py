@@ -22,8 +22,12 @@ from pipelines.files import storage
 from pipelines.files.beam_options import reach_with, unknown_options
 from pipelines.files.storage_errors import StorageError, silent_clients
 
-# The name "DirectRunner" makes Beam try to download another runner first, so the embedded one is named in full.
 EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+_EMBEDDED_NAMES = {"fnapirunner", "directrunner", "direct", EMBEDDED.lower()}
+"""Names of the embedded runner in lower case; Beam too ignores case, and "Direct" stands for "DirectRunner".
+
+If Beam gets the name "DirectRunner", it first tries to download another runner, so Beam gets the full name.
+"""
 _KEPT_CHARACTERS = 800
 _WHOLLY = "failed and released nothing; the input is untouched"
 _FAILED = {"stream": "failed; hushcount run does the remaining work without it"}
@@ -37,7 +41,7 @@ class Engine:
     """A Beam runner, which runs jobs, and its options.
 
     Attributes:
-        runner: a Beam runner's name, or "FnApiRunner" for the embedded one.
+        runner: a Beam runner's name; "FnApiRunner" and "DirectRunner" are the embedded one.
         options: further Beam options, as on Beam's command line.
     """
 
@@ -51,7 +55,7 @@ class Engine:
     @property
     def embedded(self) -> bool:
         """Whether the job runs on this machine, in Beam's own runner, which keeps grouped data in memory."""
-        return self.runner in ("FnApiRunner", EMBEDDED)
+        return self.runner.lower() in _EMBEDDED_NAMES
 
     @contextmanager
     def spill(self, directory: str) -> Iterator[str | None]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hushcount.errors import FormatError, UsageError
-from hushcount.wire.blocks import Header, Kind, encode_blocks, read_header
+from hushcount.wire.blocks import Header, Kind, encode_blocks, read_block, read_header
 from pipelines.files import storage
 
 SUFFIX = ".blocks"
@@ -60,6 +60,15 @@ def block_file(path: str, size: int, kind: Kind) -> BlockFile:
 def total_records(files: Iterable[BlockFile]) -> int:
     """Return how many records the headers of the files state."""
     return sum(file.header.records for file in files)
+
+
+def read_records(file: BlockFile) -> bytes:
+    """Return all records of a block file; UsageError if a block is missing or damaged."""
+    with storage.open_read(file.path) as stream:
+        blocks = [read_block(stream, file.header, index) for index in range(file.header.blocks)]
+    if None in blocks:
+        raise UsageError(f"{file.path} is damaged: restore it")
+    return b"".join(block for block in blocks if block is not None)
 
 
 def write_file(path: str, kind: Kind, record_bytes: int, records: bytes, campaign: bytes, campaign_id: str) -> None:

@@ -21,9 +21,9 @@ from hushcount.formats.models import Part
 from hushcount.formats.reading import validated
 from hushcount.reasons import Reason, reason_of
 from hushcount.senders import recapped, told_in
-from hushcount.wire.blocks import Kind, read_block, read_header
+from hushcount.wire.blocks import Kind, read_header
 from pipelines.files import storage
-from pipelines.files.block_files import SUFFIX, BlockFile, find_files, write_file
+from pipelines.files.block_files import SUFFIX, find_files, read_records, write_file
 from pipelines.outputs.counts import SEALED, StreamCounts
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import SUMMARY, require_free, staged, write_summary
@@ -158,7 +158,7 @@ def replay(
             f"{campaign.id} (lengths there: {lengths}): give the campaign file that the reports were made with"
         )
     folder, paths = storage.join(folder_of(directory), FOLDER, stream), {letter.path for letter in fitting}
-    records = b"".join(_read(file) for file in find_files(folder, Kind.DEAD_LETTER) if file.path in paths)
+    records = b"".join(read_records(file) for file in find_files(folder, Kind.DEAD_LETTER) if file.path in paths)
     number = len(records) // length
     # `np.unique` also sorts the reports, so that their order does not reveal the order of arrival.
     distinct = np.unique(np.frombuffer(records, dtype=np.uint8).reshape(number, length), axis=0)
@@ -181,14 +181,6 @@ def replay(
         senders = recapped(told_in(refused), refused.get("cap"), campaign.shuffle.cap)
         summary = make_summary("shuffle", campaign, counts, None, senders=senders)
         return write_summary(target, replace(summary, replayed=reason))
-
-
-def _read(file: BlockFile) -> bytes:
-    with storage.open_read(file.path) as stream:
-        blocks = [read_block(stream, file.header, index) for index in range(file.header.blocks)]
-    if None in blocks:
-        raise UsageError(f"{file.path} is damaged: restore it")
-    return b"".join(block for block in blocks if block is not None)
 
 
 def claim(folder: str, fingerprint: bytes, letters: bytes, out: str) -> None:

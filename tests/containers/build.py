@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from hushcount import __version__
 from tests.containers.engine import NoEngineError, docker, ensure_engine
 from tests.containers.layers import search
 from tests.containers.standins import ROOT, base, ensure_plugins
 
-VERSION = "0.1.0"
+VERSION = __version__
 PARTIES = ("shuffler", "shuffler-signing", "evaluator", "aux-server", "analyzer")
 EXTRAS = "aws"
 PARTY = "deploy/images/party.Dockerfile"

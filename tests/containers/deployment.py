@@ -18,6 +18,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hushcount import __version__
 from tests.containers.site import Site
 from tests.support.jobs import write_lines
 
@@ -111,7 +112,7 @@ def _settled(directory: Path, project: str, file: str, images: Mapping[str, str]
         "SITE": "localhost",
         "LISTEN": f"127.0.0.1:{port}",
         "CADDY_IMAGE": STANDIN if images is None else images["caddy"],
-        "VERSION": os.environ.get("VERSION", "0.1.0"),
+        "VERSION": os.environ.get("VERSION", __version__),
         **more,
     }
     with (directory / ".env").open("a") as settings:

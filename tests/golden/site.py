@@ -59,20 +59,21 @@ def mask_of(root: Path) -> Mask:
     return Mask(root, keys=(*keys, "*.says", "seconds.*"), shuffled=shuffled, prose=prose, names=NAMES)
 
 
-def restored(root: Path, *, over: Path | None = None) -> Path:
+def restored(root: Path, *, over: Path | None = None, kept: Path = KEPT) -> Path:
     """Copy the stored deployment to a directory, its keys beside it.
 
     Args:
         root: the directory.
+        kept: where the deployment is stored.
         over: further files: AFTER, for what a run leaves, whose ledger is made of its dump; or COLLECTOR.
     """
-    files = files_under(BEFORE) | (files_under(over) if over is not None else {})
+    files = files_under(kept / BEFORE.name) | (files_under(over) if over is not None else {})
     for name, data in files.items():
         _write(root / name, data)
     for path in (root / "store" / "segments").rglob("*.manifest.json"):
         came = (datetime.strptime(path.parent.name, "%Y%m%dT%H%M%S%z") + CAME).timestamp()
         os.utime(path, (came, came))
-    for name, text in json.loads(KEYS.read_text()).items():
+    for name, text in json.loads((kept / KEYS.name).read_text()).items():
         _write(root / name, text.encode())
         (root / name).chmod(0o600)
     dump = root / f"{LEDGER}.sql"

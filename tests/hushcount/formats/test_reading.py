@@ -189,8 +189,6 @@ PARSERS = {
 EXCEPT = {
     # A table of values to simulate, which the user made.
     ("csv.DictReader", "pipelines/jobs/simulate.py"),
-    # Of the demo, what it wrote a moment before, and a data set that the user names.
-    ("csv.DictReader", "pipelines/commands/demo.py"),
 }
 
 

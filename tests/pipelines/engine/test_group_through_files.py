@@ -13,8 +13,9 @@ import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.test_pipeline import TestPipeline as CheckedPipeline
-from apache_beam.testing.util import assert_that
+from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -176,11 +177,23 @@ def test_the_directory_lies_in_the_output_is_its_owners_alone_and_goes(tmp_path:
     assert not list(tmp_path.iterdir())
 
 
+def test_the_direct_runner_is_beams_embedded_engine(tmp_path: Path) -> None:
+    """Beam takes this name for a runner that it would download first."""
+    blocks = [(index % 3, bytes([index])) for index in range(30)]
+    engine = Engine("DirectRunner")
+    with engine.spill("gs://bucket/out") as spill, engine.pipeline("shuffle") as pipeline:
+        grouped = pipeline | beam.Create(blocks) | beam.Reshuffle() | GroupThroughFiles(spill)
+        met = grouped | beam.MapTuple(lambda place, met: (place, sorted(met)))
+        assert_that(met, equal_to([(place, [bytes([n]) for n in range(place, 30, 3)]) for place in range(3)]))
+    assert isinstance(pipeline.runner, FnApiRunner)
+
+
 def test_workers_that_write_to_a_store_are_given_none_unless_they_are_here(
     subtests: pytest.Subtests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Workers that write to a local directory reach it, and so what lies in it; those of a store may share no disk."""
-    for runner, embedded in (("FnApiRunner", True), (RUNNER, True), ("FlinkRunner", False), ("DirectRunner", False)):
+    embedding = ("FnApiRunner", "DirectRunner", "directrunner", "Direct", RUNNER)
+    for runner, embedded in ((name, name in embedding) for name in (*embedding, "FlinkRunner", "PrismRunner")):
         with subtests.test(runner=runner):
             monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
             with Engine(runner).spill("gs://bucket/out") as made:

@@ -298,9 +298,11 @@ def test_a_second_stream_is_refused(tmp_path: Path) -> None:
         stream(site.deployment, carried_by(site.deployment)[0], patience=QUICK)
 
 
-def test_an_engine_that_ends_with_its_input_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("runner", ["FnApiRunner", "DirectRunner"])
+def test_an_engine_that_ends_with_its_input_is_refused(tmp_path: Path, runner: str) -> None:
     site = Site(tmp_path)
-    with pytest.raises(UsageError, match=r"engine\.runner is FnApiRunner"):
+    site.config.write_text(f'{site.config.read_text()}\n[engine]\nrunner = "{runner}"\n')
+    with pytest.raises(UsageError, match=rf"engine\.runner is {runner}"):
         stream(site.deployment, carried_by(site.deployment)[0])
     assert orders(site) == []
 
