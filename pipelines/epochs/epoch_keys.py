@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -57,7 +58,9 @@ def keys_of(deployment: Deployment, campaign: Campaign, now: datetime) -> Public
     )
 
 
-def require_rehearsed(deployment: Deployment, before: Campaign, following: Campaign, path: Path) -> None:
+def require_rehearsed(
+    deployment: Deployment, before: Campaign, following: Campaign, path: Path, say: Callable[[str], None]
+) -> None:
     """Rehearse each key of a campaign file that the file before does not name, in this process.
 
     The process that publishes the file also opens the reports. So the rehearsal finds a private key that is not here,
@@ -65,6 +68,7 @@ def require_rehearsed(deployment: Deployment, before: Campaign, following: Campa
 
     Args:
         following, path: the next campaign, as read, and its file.
+        say: is called before a rehearsal, which takes seconds.
 
     Raises:
         HushcountError: a party cannot open the reports that clients will send.
@@ -76,6 +80,7 @@ def require_rehearsed(deployment: Deployment, before: Campaign, following: Campa
     # Imported only here, because the jobs take long to import, and keys seldom change.
     from pipelines.jobs.rehearse import rehearse
 
+    say(f"{following.id}: rehearsing the new keys of epoch {following.epoch}")
     made = rehearse(path, [deployment.keys], roles)
     if not made.passed:
         failed = [f"{part.role} key {part.key}: {part.problem}" for part in made.parties if part.problem is not None]

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
@@ -103,10 +103,17 @@ def signer_of(
 
 
 _FILE_MODE = 0o644
+_SECOND = timedelta(seconds=1)
 
 
 def follow(
-    fold: Fold, deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime, clock: Clock = MACHINE
+    fold: Fold,
+    deployment: Deployment,
+    epochs: Epochs,
+    part: NextEpochPart,
+    now: datetime,
+    clock: Clock = MACHINE,
+    say: Callable[[str], None] = lambda _: None,
 ) -> EpochPart | None:
     """Bring a campaign's items up to date with all finished batches, and publish the next epoch if anything changed.
 
@@ -117,6 +124,7 @@ def follow(
 
     Args:
         now: the present when the run began.
+        say: is called before a rehearsal.
         clock: the clock of this machine. A new epoch begins when the window that is open at its publication ends.
 
     Returns:
@@ -160,13 +168,13 @@ def follow(
     unchanged = same_keys(campaign, keys)
     if same_items and unchanged and _same_plan(campaign, part, share):
         return None
-    if unchanged and window_at(now, deployment.windows.length).end < newest.begins + part.least_length:
+    if unchanged and window_at(now, deployment.windows.length).end < earliest_begin(deployment, newest, part, now):
         return None
     keys, _ = with_evaluator(deployment, epochs, part, keys, now)
     signer = signer_of(deployment, path, campaign, part, now)
     with _made(campaign, keys, wanted, part, share, signer) as (following, made):
         # Before the lock, because others wait for the lock only half a minute.
-        require_rehearsed(deployment, campaign, following, made)
+        require_rehearsed(deployment, campaign, following, made, say)
         with publishing(epochs.directory):
             if not _are(epochs, tracked):
                 # Somebody else published an epoch, so the next run plans the epoch that follows.
@@ -175,6 +183,12 @@ def follow(
             write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
             # Use the present, not the start of the run hours ago: the previous epoch must not end in the past.
             return publish_alone(deployment, following, made, now=max(now, clock.now()))
+
+
+def earliest_begin(deployment: Deployment, newest: EpochPart, part: NextEpochPart, now: datetime) -> datetime:
+    """Return the earliest moment when a run begins the next epoch, unless the keys change: at the end of a window."""
+    least = newest.begins + part.least_length - _SECOND
+    return max(window_at(moment, deployment.windows.length).end for moment in (least, now))
 
 
 def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime) -> str:

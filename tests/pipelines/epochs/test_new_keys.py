@@ -122,6 +122,7 @@ def test_a_watching_run_and_a_rotation_that_are_killed_at_each_step_publish_no_k
     assert epochs(site) == [1]
     with watching(site) as (process, log):
         wait_for(lambda: "published: words/2" in log.read_text(), WAIT)
+        assert "words: rehearsing the new keys of epoch 2\n" in log.read_text().partition("published: ")[0]
         look_again()
         process.send_signal(signal.SIGTERM)
         assert process.wait(WAIT) == 0
