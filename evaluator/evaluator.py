@@ -27,7 +27,7 @@ from keys.evaluating import EvaluatorKey
 from service import window_notes
 from service.authentication import Authenticator, BearerToken
 from service.exchange import IncomingBytes
-from service.logs import error_name
+from service.logs import error_name, log_paths
 from service.refusals import QUEUE_FULL, STOPPING, STORAGE_FAILING, Refused, try_again
 from service.store import WriteWhole
 from service.threads import to_its_end
@@ -85,6 +85,8 @@ class Evaluator:
         """Counts of windows that ended, until their files are closed."""
         self._faults: dict[str, str] = {}
         """By name of a step, why the step failed at its last try."""
+        self._told = frozenset[str]()
+        """The faults that were there at the last look."""
         self._tasks: list[asyncio.Task[None]] = []
         self._store = ManifestStore(
             setup.counts,
@@ -104,6 +106,7 @@ class Evaluator:
         self._tasks = [asyncio.create_task(part()) for part in (self._watch_keys, self._keep_house, self._carry)]
         for fault in self.faults():
             _LOG.error("not ready", extra={"fault": fault})
+        self._told = frozenset(self.faults())
 
     async def stop(self) -> None:
         """Write all counts to the disk; counts of windows that ended go to the store at the next start."""
@@ -192,7 +195,9 @@ class Evaluator:
         return list(self._each_fault())
 
     def _each_fault(self) -> Iterator[str]:
-        yield from (campaign.fault for campaign in self.campaigns.values() if campaign.fault is not None)
+        for campaign in self.campaigns.values():
+            if campaign.fault is not None:
+                yield f"campaign {campaign.id}: {campaign.fault}"
         yield from self._faults.values()
         yield from self.keys.faults.values()
         now = self.setup.clock.seconds()
@@ -239,6 +244,7 @@ class Evaluator:
             for name, step in steps.items():
                 with self._noting(name):
                     await to_its_end(loop.run_in_executor(None, step))
+            self._told = log_paths(_LOG, self.faults(), self._told)
 
     async def _carry(self) -> None:
         """Carry the counts of windows that ended to the store, and repeat this until the store accepts the counts."""

@@ -59,7 +59,7 @@ ASK = (
 REPAIR = (
     Row("dead-letters", "List the kept reports that a job rejected, by reason.", "jobs:list_dead_letters"),
     Row("replay", "Make a batch of the reports rejected for one reason, to read them again.", "jobs:replay"),
-    Row("segments", "Write a manifest for segments of past windows that no manifest lists.", "operate:relist_segments"),
+    Row("segments", "Write a manifest for segments of past windows that no manifest lists.", "repair:relist_segments"),
 )
 HUSHCOUNT = {
     "Start": (

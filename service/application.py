@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
@@ -30,6 +31,7 @@ from service.metrics import ServiceMetrics
 from service.refusals import REFUSED_OUTSIDE, Headers, Refused
 from service.settings import ServicePart
 
+_DIRECTORIES = re.compile(r"\S*/")
 PATHS = ("/healthz", "/readyz", "/metrics")
 Place = TypeVar("Place")
 """A service's type for the campaign, epoch and more for which a refusal is counted. The service's handler fills in what
@@ -111,7 +113,12 @@ async def _tell(service: Told, scope: Scope, send: Send) -> None:
         reader.client(header(scope, reader.header))
         await answer(send, 200, METRICS, generate_latest(service.metrics.registry))
     elif path == "/readyz":
-        faults = service.faults()
+        faults = [without_directories(fault) for fault in service.faults()]
         await answer(send, 503 if faults else 200, JSON, json.dumps({"ready": not faults, "faults": faults}).encode())
     else:
         await answer(send, 200, JSON, b'{"alive": true}')
+
+
+def without_directories(fault: str) -> str:
+    """Return a fault for whoever reaches the service: of each path only the last name is left; the log has the path."""
+    return _DIRECTORIES.sub("", fault)

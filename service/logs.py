@@ -6,6 +6,7 @@ import errno
 import json
 import logging
 import traceback
+from collections.abc import Collection
 from datetime import datetime, timezone
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
@@ -48,3 +49,15 @@ def error_name(error: BaseException | None) -> str:
     """Return an error's system symbol, such as ENOSPC, or its type; never its text, which may hold a client's data."""
     name = type(error).__name__
     return errno.errorcode.get(error.errno or 0, name) if isinstance(error, OSError) else name
+
+
+def log_paths(log: logging.Logger, faults: Collection[str], before: Collection[str]) -> frozenset[str]:
+    """Log each fault with a path that is not among those before, because `/readyz` leaves out its directories.
+
+    Returns:
+        The faults, for the next call.
+    """
+    for fault in faults:
+        if "/" in fault and fault not in before:
+            log.error("not ready", extra={"fault": fault})
+    return frozenset(faults)

@@ -220,10 +220,12 @@ def test_outputs_that_are_gone_are_named_and_not_made_anew(tmp_path: Path) -> No
 
 
 @pytest.mark.long
-def test_checkpoints_and_leases_may_be_deleted_at_any_time(tmp_path: Path) -> None:
+def test_checkpoints_leases_and_looks_may_be_deleted_at_any_time(tmp_path: Path) -> None:
     site = after_a_day(tmp_path)
     before, numbers = charged(site), counted(site)
-    for path in [*site.store.rglob("checkpoints"), *(site.store / "log").glob("*.lease.json")]:
+    looks = list((site.store / "log").glob("*.look.json"))
+    assert len(looks) == 1
+    for path in [*site.store.rglob("checkpoints"), *(site.store / "log").glob("*.lease.json"), *looks]:
         lose(site, str(path.relative_to(site.root)))
     done("run", "--config", site.config)
     assert (charged(site), counted(site)) == (before, numbers)

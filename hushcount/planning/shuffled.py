@@ -112,10 +112,18 @@ class ShuffledPlan:
             f"rather than another by {within(kept.odds)}",
             f"local epsilon {rounded_up(kept.local_epsilon)}: if the shuffler lies, a report changes these odds by "
             f"{odds_of(kept.local_epsilon)}{_telling(kept.local_epsilon)}",
-            f"standard error {users(error)} users, {error / reports:.2g} of all reports; with a local epsilon of "
-            f"{self.limits.least:g}, which needs no trust in the shuffler, it would be "
+            f"error {users(error)} users, {error / reports:.2g} of all reports: {_parts(self.plan.chosen)}; with a "
+            f"local epsilon of {self.limits.least:g}, which needs no trust in the shuffler, it would be "
             f"{users(self.alone)} users",
         )
+
+
+def _parts(chosen: Candidate) -> str:
+    """Return the two parts whose squares add up to the square of an error."""
+    noise = f"a standard error of {users(chosen.standard_error_users)}"
+    if not chosen.collision_error_users:
+        return f"{noise}, and no collisions"
+    return f"{noise}, and at most {users(chosen.collision_error_users)} of collisions"
 
 
 def _telling(epsilon: float) -> str:

@@ -1,15 +1,18 @@
-"""The window that is open now: when a run closes the window, and which of its reports the collector here holds."""
+"""The window that is open now: when it closes, its reports that the collector here holds, and what a result needs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hushcount.collection.windows import Window, tiling
 from hushcount.errors import HushcountError
 from pipelines.audit.view import View
+from pipelines.console.tables import stamp
 from pipelines.windows.rules import announced
 from shuffler.collector.journals.pending_reports import PendingReports, pending_reports
+
+_SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,40 @@ def collecting(view: View) -> Collecting:
         except (HushcountError, ValueError) as error:
             why = f"journal directory {root}: {error}"
     return Collecting(window, window.end + view.deployment.windows.patience, held, why, notes_of(view))
+
+
+def outlook_of(view: View, now: Collecting) -> tuple[str, ...]:
+    """Return sentences on the next result, as `run` and `status` both say them.
+
+    The next result is of the open window, or of an earlier window that has reports and is not closed yet. The sentences
+    say when this window ends, how many reports a result needs, and how many are there: in the journals of this
+    machine's collector, stored, or left from closed windows. Only stored reports of the present epoch count.
+    """
+    held, listed = now.held or (), view.intake.listed
+    end = min([now.window.end, *(one.window.end for one in (*held, *listed))])
+    ends = f"{view.campaign}: the open window ends {stamp(end)}"
+    if end <= view.now:
+        ends = f"{view.campaign}: window {view.calendar.window_at(end - _SECOND).text} ended {stamp(end)}"
+    if not view.shuffles:
+        return ends, "the shuffler closes it elsewhere"
+    current = view.epochs.collection.current(view.now)
+    file, campaign = max(
+        (item for item in view.epochs.campaigns.items() if current is None or item[0][0] == current.epoch),
+        key=lambda item: item[0],
+    )
+    stream = campaign.streams[0]
+    stored = [*view.fold.waiting.values(), *(one for each in listed if each.window.end <= end for one in each.segments)]
+    number = sum(one.records for one in stored if (one.file, one.stream) == (file, stream))
+    if now.held is None:
+        there = f"{number:,} are stored, and collectors elsewhere may hold more"
+    else:
+        number += sum(one.reports for one in held if one.stream == stream and one.window.end <= end)
+        there = f"{number:,} are here"
+    return (
+        ends,
+        f"hushcount run closes it by {stamp(end + view.deployment.windows.patience)}",
+        f"a result then needs {campaign.shuffle.minimum_batch:,} reports, and {there}",
+    )
 
 
 def notes_of(view: View) -> tuple[str, ...]:

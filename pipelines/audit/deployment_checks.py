@@ -21,6 +21,8 @@ from pipelines.ledger.clock import span
 from pipelines.ledger.overview import check
 from pipelines.log.probe import WRITERS, fault
 from pipelines.schedule.clock_check import CONFIRM, told_time
+from pipelines.schedule.last_look import last_look
+from pipelines.windows.calendar import MOST_ENDED
 from pipelines.windows.stored import stored_files
 from pipelines.windows.waiting import unclaimed
 
@@ -116,6 +118,20 @@ def told_apart(name: str, way: Authentication) -> Finding:
         return Finding(name, "good", way)
     says = f"authentication {way} tells no client apart: the cap limits no client, and results protect one report only"
     return Finding(name, "bad", says, 'set authentication = "client-token" under [collector]')
+
+
+def run(view: View) -> Iterator[Finding]:
+    """Say when a run here last looked; warn if since then a window's end and its patience have passed."""
+    last, begun = last_look(view.deployment), [one.epochs.collection.epochs[0].begins for one in view.each()]
+    since = min(begun, default=view.now) if last is None else last
+    ended, due = (
+        max((one.calendar.ended(since, moment) for one in view.each()), default=0)
+        for moment in (view.now, view.now - view.deployment.windows.patience)
+    )
+    number = f"{ended:,} or more windows" if ended == MOST_ENDED else f"{ended:,} window{'' if ended == 1 else 's'}"
+    looked = "never looked" if last is None else f"last looked {span(view.now - last)} ago"
+    cure = f"start {view.deployment.command('run --watch')}, or the service that runs it, and read its messages"
+    yield Finding("run", "warning" if due else "good", f"{looked}, {number} ended since", cure)
 
 
 def collectors(view: View) -> Iterator[Finding]:

@@ -32,7 +32,7 @@ _OF_SETTINGS: Checks = (
     whole.sign_with, whole.keys_of_parties, whole.opening_engine,
     whole.groups, whole.ledger, whole.authentication, evaluator_checks.evaluator_apart, whole.store, whole.puts,
 )  # fmt: skip
-_OF_LOGS: Checks = (whole.collectors, whole.disk, whole.segments, whole.clock)
+_OF_LOGS: Checks = (whole.run, whole.collectors, whole.disk, whole.segments, whole.clock)
 _OF_REPORTS: Checks = (
     campaign.log, campaign.windows, campaign.volume, campaign.waiting, campaign.charges, foresight.budget,
     campaign.runs, campaign.collectors, campaign.segments, campaign.senders, campaign.campaign_files,

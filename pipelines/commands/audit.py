@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from typer import Argument, Option
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature, read_campaign_signature, verify_campaign
-from hushcount.campaigns.forks import Seen, forks, seen_in_file, seen_in_log
+from hushcount.campaigns.forks import Seen, forks, other_restarts, seen_in_file, seen_in_log
 from hushcount.campaigns.log import LOG_BYTES, CampaignLog, parse_log
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import SignatureError, signature_path
@@ -36,7 +37,7 @@ def audit_campaign(
     ] = None,
     plain_http: Annotated[bool, Option("--plain-http", help="Permit http:// to another machine.")] = False,
 ) -> Answer:
-    """Use it to check that everybody was shown the same history. Exit status 1: a fork, or no valid signature.
+    """Use it to check that everybody was shown the same history and restarts. Exit status 1: not so, or not signed.
 
     Run it from several networks: save /v1/campaigns/ID/log of each collector there, and compare all files here.
 
@@ -59,7 +60,7 @@ def audit_campaign(
             if isinstance(one, CampaignLog):
                 seen.append(seen_in_log(f"log of {place}", one))
             else:
-                seen.append(seen_in_file(f"campaign file of {place}", one))
+                seen.append(seen_in_file(f"campaign file of {place}", one, signature))
                 unsigned += _fault(trusted, one, signature, place)
     if len(places) == 1:
         note("one place alone cannot show a fork: give other places too, such as a log that was saved elsewhere")
@@ -99,7 +100,7 @@ def _fault(
 
 
 def _answer(seen: list[Seen], unsigned: list[str]) -> Answer:
-    found = forks(seen)
+    found, restarts = forks(seen), other_restarts(seen)
     rows = [(one.place, str(one.newest), one.heads[one.newest].hex() if one.heads else "none") for one in seen]
     table = Table("", ("place", "newest epoch", "head"), rows)
     data = {
@@ -107,10 +108,15 @@ def _answer(seen: list[Seen], unsigned: list[str]) -> Answer:
             {"place": one.place, "heads": {str(epoch): head.hex() for epoch, head in one.heads.items()}} for one in seen
         ],
         "forks": [{"epoch": fork.epoch, "places": list(fork.places)} for fork in found],
+        "restarts": [asdict(one) for one in restarts],
         "unsigned": unsigned,
     }
     pairs = Table("", ("fork at epoch", "between", "and"), [(str(fork.epoch), *fork.places) for fork in found])
     faults = list(unsigned)
+    if restarts:
+        faults.insert(
+            0, f"{restarts[0]}: publish the same signature everywhere; if you are not the operator, ask the operator"
+        )
     if found:
         first = min(found, key=lambda fork: fork.epoch)
         faults.insert(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
 
 from rich.console import RenderableType
 from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.signatures import signature_path
+from hushcount.clock import MACHINE
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
-from pipelines.console.tables import Table
+from pipelines.console.tables import Table, stamp
+
+if TYPE_CHECKING:
+    from pipelines.deployment.campaigns import Epochs
+    from pipelines.deployment.settings import Deployment
 
 
 def publish_epoch(
@@ -55,7 +61,8 @@ def review(
     from pipelines.epochs import tracked_items
     from pipelines.epochs.tracked_items import decide, id_of, read_decisions, shown, waiting
 
-    epochs = require_campaign(Deployment.read(config).campaigns, campaign)
+    deployment = Deployment.read(config)
+    epochs = require_campaign(deployment.campaigns, campaign)
     decisions = decide(epochs, approve or (), reject or ()) if approve or reject else read_decisions(epochs.directory)
     values = waiting(epochs)
     listed = [
@@ -74,5 +81,37 @@ def review(
             f"the list is full: it keeps the {tracked_items.MOST_FOUND:,} values found last; reject unwanted values; "
             "found.csv of each batch has all values"
         )
+    begins, says = _counted_from(deployment, epochs)
+    if set(decisions.approved).difference(epochs.listed):
+        people.append(says)
     decided = decisions.model_dump(mode="json", exclude={"format"})
-    return Answer({"campaign": epochs.campaign, "waiting": listed, **decided}, people)
+    counted_from = None if begins is None else {"epoch": epochs.newest[1].epoch + 1, "begins": begins.isoformat()}
+    return Answer({"campaign": epochs.campaign, "waiting": listed, **decided, "counted_from": counted_from}, people)
+
+
+def _counted_from(deployment: Deployment, epochs: Epochs) -> tuple[datetime | None, str]:
+    """Return the earliest begin of the next epoch, and a sentence on when an approved value is counted.
+
+    The begin is None if no run makes the next epoch by itself, or if a value is counted without a new epoch.
+    """
+    from pipelines.epochs.next_epoch import earliest_begin
+
+    _, campaign = epochs.newest
+    part, newest = deployment.file.next_epoch.get(campaign.id), epochs.collection.epochs[-1]
+    if campaign.dictionary is None:
+        says = "a value needs no new epoch: it is counted in each window whose discovery finds it"
+        if campaign.mechanism is not None and not campaign.require_frequency().encoder.by_item:
+            ask = deployment.command(f"ask item --campaign {campaign.id} --item VALUE")
+            says = f"a value needs no new epoch, because a sketch counts all values: {ask} also asks earlier windows"
+        return None, says
+    before = "in windows before, clients sent them as 'other', so they cannot be asked there"
+    if campaign.mechanism is None:
+        before = "from then on clients no longer send them for discovery"
+    counted = f"approved values are in the dictionary from epoch {campaign.epoch + 1} on"
+    if part is None or newest.ends is not None:
+        return None, (
+            f"{counted}, which no run makes by itself: set [next_epoch.{campaign.id}], or run hushcount campaign new "
+            f"--after with the longer dictionary; {before}"
+        )
+    begins = earliest_begin(deployment, newest, part, MACHINE.now())
+    return begins, f"{counted}, which begins {stamp(begins)} at the earliest; {before}"

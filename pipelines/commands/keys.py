@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -84,15 +85,15 @@ def rotate_keys(
     number: NumberOption = 1,
     wrap: WrapOption = None,
 ) -> Answer:
-    """Use it before you make the campaign file of the next epoch. The old keys stay until you retire them.
+    """Use it before the next epoch, which needs a rehearsal of the new keys. The old keys stay until you retire them.
 
     Example: hushcount keys rotate --keys keys --overlap 7d
     """
     roles = None if role is None else _ROLES[role]
     wait = options.span("overlap", overlap)
     begin = options.begins_at(begins)
-    rotation.rotate(keys, roles, overlap=wait, begins=begin, days=days, number=number, wrap=wrap)
-    return _listed(keys)
+    listing = rotation.rotate(keys, roles, overlap=wait, begins=begin, days=days, number=number, wrap=wrap)
+    return _listed(keys, _next_steps(listing, roles))
 
 
 def retire_key(
@@ -140,13 +141,25 @@ def rehearse_keys(
     return Answer(result.data(), result.sentences(), status=0 if result.passed else 1)
 
 
-def _listed(directory: Path) -> Answer:
+def _next_steps(listing: KeyListing, roles: tuple[Role, ...] | None) -> list[str]:
+    """Return a sentence on how clients get new keys that open reports; the other roles need no new epoch."""
+    made = {key.role for key in listing.keys} if roles is None else set(roles)
+    if not made & set(OPENING_ROLES):
+        return []
+    return [
+        "clients seal to the new keys from the next epoch on: hushcount run rehearses and publishes it if the "
+        "deployment file has a table [next_epoch.CAMPAIGN]; otherwise run hushcount campaign new --after, hushcount "
+        "keys rehearse and hushcount campaign publish"
+    ]
+
+
+def _listed(directory: Path, following: Sequence[str] = ()) -> Answer:
     listing, now = read_listing(directory), MACHINE.now()
     facts = [_facts(directory, listing, position, now) for position in range(len(listing.keys))]
     lines = [f"keys in {directory}"]
     for fact in facts:
         lines += [f"  {fact['role']} {fact['id']}, {_sentence(fact)}", f"    public key {fact['key']}"]
-    return Answer({"directory": str(directory), "keys": facts}, lines)
+    return Answer({"directory": str(directory), "keys": facts}, [*lines, *following])
 
 
 def _facts(directory: Path, listing: KeyListing, position: int, now: datetime) -> dict[str, Any]:

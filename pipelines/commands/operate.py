@@ -1,14 +1,15 @@
-"""The commands of an operator's machine: collect, evaluate, run, doctor, and repair segments."""
+"""The commands of an operator's machine: collect, evaluate, run and doctor."""
 
 from __future__ import annotations
 
 import math
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from pipelines.schedule.done import Done
     from pipelines.schedule.work import Say
 
+_MOST_TOLD = 3
+"""The most campaigns that a line of `run` tells about."""
 _LOOK_SECONDS = 900.0
 """A watch computes alerts and metrics after each look that did work, and otherwise once in this number of seconds."""
 
@@ -98,7 +101,7 @@ def run(
         logs = Logs(deployment)
         work = partial(look, deployment, wait=wait, say=say, logs=logs)
         done = _look(deployment, logs, Looks(), work, lambda _: True)
-        _show_done(done, as_json, done.waiting)
+        _show_done(done, as_json, done.waiting, deployment, logs)
         raise Exit(1 if done.problems else 0)
     _watch(config, look, say, pause, console, as_json)
 
@@ -109,6 +112,7 @@ def _watch(
     """Run all due steps again and again until a signal comes; if a run fails, print its error before the next run."""
     from pipelines.deployment.settings import Deployment
     from pipelines.files.storage_errors import told
+    from pipelines.ledger.clock import span
     from pipelines.log.log import Logs
     from pipelines.monitoring.run_metrics import Looks
 
@@ -120,7 +124,9 @@ def _watch(
         try:
             deployment = Deployment.read(config)
             if kept is None or kept[0] != deployment:
-                kept = deployment, Logs(deployment)
+                logs = Logs(deployment)
+                _print(console, "", _with_outlooks(f"looks every {span(pause)}", deployment, logs))
+                kept = deployment, logs
             unless_stopped = partial(_say_unless_stopped, stop, say)
             # Do not wait until another process ends its run, because no signal could interrupt the wait.
             work = partial(look, deployment, wait=False, say=unless_stopped, logs=kept[1])
@@ -134,7 +140,7 @@ def _watch(
             # Print a sentence on something that waits only if the previous look did not have the same sentence.
             news = [line for line in done.waiting if line not in waited]
             if news or not done.is_quiet:
-                _show_done(done, as_json, news)
+                _show_done(done, as_json, news, *kept)
             waited = done.waiting
         if _stopped_within(stop, pause):
             return
@@ -220,7 +226,34 @@ def _stopped_within(stop: threading.Event, pause: timedelta) -> bool:
         return True
 
 
-def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
+def _with_outlooks(says: str, deployment: Deployment, logs: Logs) -> str:
+    """Return a sentence, followed by a sentence on the next result of each campaign, of at most _MOST_TOLD."""
+    from pipelines.audit.collecting import collecting, outlook_of
+    from pipelines.audit.view import View
+    from pipelines.deployment.campaigns import read_epochs
+
+    campaigns, faults = read_epochs(deployment.campaigns)
+    if not campaigns and not faults:
+        return f"{says}; no campaign is published: {deployment.command('campaign publish --campaign FILE')}"
+    views = [*View(deployment, MACHINE.now(), campaigns, faults, logs=logs).readable().each()]
+    told = [said for view in views[:_MOST_TOLD] for said in outlook_of(view, collecting(view))]
+    if len(views) > _MOST_TOLD:
+        told.append(f"and {len(views) - _MOST_TOLD:,} more campaigns: {deployment.command('status')}")
+    return "; ".join([says, *told])
+
+
+def _results_of(done: Done, deployment: Deployment) -> Iterator[str]:
+    """Yield for each campaign the windows with new results, and the command that shows the newest of them."""
+    from pipelines.deployment.campaigns import read_published
+
+    several = bool(done.results) and len(read_published(deployment.campaigns)[0]) > 1
+    for campaign, results in groupby(sorted(set(done.results)), lambda one: one.partition("/")[0]):
+        names = [window_text(one.partition("/")[2]) for one in results]
+        of = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}, {len(names):,} windows"
+        yield f"{campaign} {of}: {deployment.command(f'ask top --campaign {campaign}' if several else 'ask top')}"
+
+
+def _show_done(done: Done, as_json: bool, waiting: list[str], deployment: Deployment, logs: Logs) -> None:
     if as_json:
         show_json(asdict(done))
         return
@@ -228,6 +261,7 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
         "announced": done.announced,
         "closed": [f"{campaign} {window_text(window)}" for campaign, window in (one.split("/") for one in done.closed)],
         "done": done.hops,
+        "result": [*_results_of(done, deployment)],
         "published": done.published,
         "discovered values that wait for hushcount campaign review": done.review,
         "deleted": done.deleted,
@@ -237,7 +271,7 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
         for name in names:
             _print(console, "", f"{what}: {name}")
     if not (any(results.values()) or done.dropped or done.problems):
-        _print(console, "", "nothing is due")
+        _print(console, "", _with_outlooks("nothing is due", deployment, logs))
     warnings = (
         ("waits", waiting, "yellow"),
         ("dropped", done.dropped, "bold red"),
@@ -269,39 +303,4 @@ def doctor(
         [{"name": one.name, "verdict": one.verdict, "says": one.says} for one in checks],
         [Table("", ("verdict", "what", "found"), rows, words=("what", "found"))],
         f"{bad} of {len(checks)} checks are bad: see above" if bad else "",
-    )
-
-
-def relist_segments(config: options.Config = options.HERE) -> Answer:
-    """Use it after a collector lost its disk, or a manifest was lost: the next run then counts the listed segments.
-
-    A running collector lists its own segments. If a segment's name does not say how clients were told apart, the
-    segment counts as authentication none.
-
-    Example: hushcount repair segments
-    """
-    from pipelines.audit.orphans import relist
-    from pipelines.audit.view import View
-    from pipelines.deployment.campaigns import read_epochs
-    from pipelines.deployment.settings import Deployment
-
-    deployment = Deployment.read(config)
-    campaigns, faults = read_epochs(deployment.campaigns)
-    done = {view.campaign: relist(view) for view in View(deployment, MACHINE.now(), campaigns).each()}
-    problems = [f"{name}: {fault}" for name, fault in faults.items()]
-    problems += [problem for one in done.values() for problem in one.problems]
-    for problem in problems:
-        note(f"error: {problem}", "bold red")
-    listed = {path: reports for one in done.values() for path, reports in one.segments.items()}
-    lines = [f"listed again: {path}, {reports:,} reports" for path, reports in listed.items()]
-    lines += [
-        f"warning: the name of {path} does not say how clients were told apart: it counts as authentication none, and "
-        "so does every batch that it joins"
-        for one in done.values()
-        for path in one.unsaid
-    ]
-    return Answer(
-        {campaign: asdict(one) for campaign, one in done.items()},
-        lines if listed else [*lines, "every segment of past windows is in a manifest"],
-        f"{len(problems)} could not be read or listed: see above" if problems else "",
     )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pipelines.audit.collecting import Collecting
     from pipelines.audit.evaluations import Evaluations
     from pipelines.audit.reconcile import Account
+    from pipelines.audit.view import View
     from pipelines.deployment.settings import Deployment
 
 
@@ -62,7 +63,7 @@ def status(
     faults, views = dict(whole.faults), [*whole.each()]
     accounts = [account_of(view, digests=digests) for view in views]
     strange = unclaimed(deployment, listed, {*names, *faults}) if campaign is None else {}
-    seen = [(account, collecting(view)) for account, view in zip(accounts, views, strict=True)]
+    seen = [(account, view, collecting(view)) for account, view in zip(accounts, views, strict=True)]
     for name, fault in faults.items():
         note(f"error: {name}: {fault}", "bold red")
     for view in views:
@@ -72,7 +73,7 @@ def status(
     asked = {view.campaign: found for view in views if (found := evaluations_of(view, last)) is not None}
 
     def data() -> list[dict[str, Any]]:
-        rows = [{**asdict(account), "collecting": _collecting_facts(collected)} for account, collected in seen]
+        rows = [{**asdict(account), "collecting": _collecting_facts(collected)} for account, _, collected in seen]
         for row in rows:
             if row["campaign"] in asked:
                 row["evaluations"] = asdict(asked[row["campaign"]])
@@ -100,13 +101,13 @@ def _collecting_facts(now: Collecting) -> dict[str, Any]:
 
 def _shown(
     deployment: Deployment,
-    seen: list[tuple[Account, Collecting]],
+    seen: list[tuple[Account, View, Collecting]],
     asked: dict[str, Evaluations],
     strange: dict[str, str],
     last: int,
 ) -> Iterator[RenderableType]:
-    for account, collected in seen:
-        yield from _collecting_shown(account.campaign, collected)
+    for account, view, collected in seen:
+        yield from _collecting_shown(view, collected)
         if account.campaign in asked:
             yield from _evaluations_shown(account.campaign, asked[account.campaign])
         yield from _account_shown(account, last, deployment.command("status --digests"))
@@ -114,10 +115,11 @@ def _shown(
         yield Text(f"DIFFERENCE {said}", "yellow")
 
 
-def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType]:
+def _collecting_shown(view: View, now: Collecting) -> Iterator[RenderableType]:
     """Show the open window, and the reports in the journals of this machine's collector."""
-    ends, closed_by = stamp(now.window.end), stamp(now.closed_by)
-    yield f"{campaign}: the open window ends {ends}; hushcount run closes it by {closed_by}"
+    from pipelines.audit.collecting import outlook_of
+
+    yield "\n  ".join(outlook_of(view, now))
     for said in now.notes:
         yield f"  {said}"
     if now.held is None:
@@ -125,7 +127,7 @@ def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType
     elif now.held:
         short = window_names(one.window.name for one in now.held)
         rows = [(short[one.window.name], one.stream, f"{one.reports:,}", stamp(one.window.end)) for one in now.held]
-        yield Table(f"{campaign}: in journals, {now.why}", ("window", "stream", "in journals", "ends"), rows)
+        yield Table(f"{view.campaign}: in journals, {now.why}", ("window", "stream", "in journals", "ends"), rows)
     else:
         yield f"  nothing is in journals, {now.why}\n"
 
@@ -155,16 +157,13 @@ def _account_shown(account: Account, last: int, digests: str) -> Iterator[Render
             rows.append((short[counts.window], counts.stream, *numbers))
     heads = ("window", "stream", "received", "by now", "refused")
     title = f"{account.campaign}: collected, by first moment of the window, UTC"
-    yield Table(title, heads, rows, words=("by now", "refused"))
-    rows = []
-    for hop in account.hops:
-        window, epoch, _ = hop.batch.split("-")
-        if window in windows:
-            numbers = (f"{hop.received:,}", f"{hop.accepted:,}", _sorted(hop.rejected))
-            rows.append((f"{short[window]} epoch {int(epoch)}", f"{hop.hop} {hop.stream}", *numbers))
-    heads = ("batch", "hop", "received", "forwarded", "rejected")
-    yield Table(f"{account.campaign}: processed", heads, rows, words=("batch", "hop", "rejected"))
-    yield _parties_shown(account)
+    if rows:
+        yield Table(title, heads, rows, words=("by now", "refused"))
+    yield from _hops_shown(account, short)
+    if any(one.received or one.source != "log" for one in account.parties):
+        yield _parties_shown(account)
+    else:
+        yield f"{account.campaign}: no report is stored yet"
     for difference in account.differences:
         yield Text(f"DIFFERENCE {difference}", "bold red")
     for says in account.given_up:
@@ -182,6 +181,19 @@ def _account_shown(account: Account, last: int, digests: str) -> Iterator[Render
             f"  late files of windows before {window_text(account.listed_from)} were not looked for: hushcount run "
             f"looks for them, and so does {digests}"
         )
+
+
+def _hops_shown(account: Account, short: Mapping[str, str]) -> Iterator[RenderableType]:
+    """Show what each hop did with the batches of some windows, whose short names are in `short`."""
+    rows = []
+    for hop in account.hops:
+        window, epoch, _ = hop.batch.split("-")
+        if window in short:
+            numbers = (f"{hop.received:,}", f"{hop.accepted:,}", _sorted(hop.rejected))
+            rows.append((f"{short[window]} epoch {int(epoch)}", f"{hop.hop} {hop.stream}", *numbers))
+    heads = ("batch", "hop", "received", "forwarded", "rejected")
+    if rows:
+        yield Table(f"{account.campaign}: processed", heads, rows, words=("batch", "hop", "rejected"))
 
 
 def _parties_shown(account: Account) -> Table:

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
@@ -39,12 +39,12 @@ from hushcount.formats.whole_files import write_new
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
 from keys import vouching
-from keys.directories import KeyReference, PublicFile, active_key, read_public
-from keys.listing import PUBLIC_FILE, listed_keys, next_key
-from pipelines.deployment.campaigns import Epochs, used_keys
+from keys.directories import KeyReference, PublicFile, active_key
+from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.publish import publish_alone, publishing
 from pipelines.deployment.settings import Deployment
+from pipelines.epochs.epoch_keys import keys_of, require_rehearsed, same_keys, with_evaluator
 from pipelines.epochs.tracked_items import (
     ITEMS_FILE,
     TrackedItems,
@@ -102,44 +102,29 @@ def signer_of(
     return Signer(active_key(source, "publisher", now), delegation, restart)
 
 
-def with_evaluator(
-    deployment: Deployment, epochs: Epochs, part: NextEpochPart, keys: PublicFile, now: datetime
-) -> tuple[PublicFile, int]:
-    """Return the next epoch's keys (if oblivious, with a fresh evaluator key), and how many evaluator keys are left.
-
-    Raises:
-        UsageError: the deployment file names no evaluator keys, or every key already serves a campaign file of the
-            deployment, or a campaign file cannot be read.
-    """
-    _, campaign = epochs.newest
-    if not campaign.is_oblivious:
-        return keys, 0
-    if not part.evaluator_keys:
-        raise UsageError(
-            f"campaign {campaign.id} is oblivious, and each epoch needs a fresh key of the evaluator: set "
-            f"evaluator_keys under [next_epoch.{campaign.id}] to its public.json"
-        )
-    sources = [deployment.base / name for name in part.evaluator_keys]
-    used = used_keys(deployment.campaigns)
-    key = next_key(sources, window_at(now, deployment.windows.length).end, used)
-    left = [one.id for one in listed_keys(sources)]
-    return keys.model_copy(update={"evaluator": (key,)}), len(left) - 1 - left.index(key.id)
-
-
 _FILE_MODE = 0o644
+_SECOND = timedelta(seconds=1)
 
 
 def follow(
-    fold: Fold, deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime, clock: Clock = MACHINE
+    fold: Fold,
+    deployment: Deployment,
+    epochs: Epochs,
+    part: NextEpochPart,
+    now: datetime,
+    clock: Clock = MACHINE,
+    say: Callable[[str], None] = lambda _: None,
 ) -> EpochPart | None:
     """Bring a campaign's items up to date with all finished batches, and publish the next epoch if anything changed.
 
     No epoch is published before the newest epoch begins, nor if the newest epoch has an end. Before the newest epoch
-    has lasted its least length, only a change of active keys is published, which a publisher cannot sign. If discovered
-    values are to be reviewed, a value joins the dictionary only after the operator has approved it.
+    has lasted its least length, only a change of active keys is published, which a publisher cannot sign. New keys are
+    published only after each of them has opened made-up reports in this process. If discovered values are to be
+    reviewed, a value joins the dictionary only after the operator has approved it.
 
     Args:
         now: the present when the run began.
+        say: is called before a rehearsal.
         clock: the clock of this machine. A new epoch begins when the window that is open at its publication ends.
 
     Returns:
@@ -149,7 +134,8 @@ def follow(
         UsageError: the mechanism cannot be planned for the new dictionary; or the newest epoch is signed, but no signer
             is set; or the active keys changed, but a publisher signs; or no fresh evaluator key is left.
         SignatureError: the delegation does not allow the publisher to sign the new epoch.
-        HushcountError: another process has been publishing for half a minute.
+        HushcountError: a new key did not open the reports of its rehearsal; or another process has been publishing for
+            half a minute.
     """
     path, campaign = epochs.newest
     dictionary = campaign.read_dictionary()
@@ -171,7 +157,7 @@ def follow(
     newest = epochs.collection.epochs[-1]
     if newest.begins > now or newest.ends is not None:
         return None
-    keys = _keys(deployment, campaign, now)
+    keys = keys_of(deployment, campaign, now)
     # Clients do not report listed items for discovery, so only estimates can show that an item is unused.
     windows = () if campaign.mechanism is None else _windows(fold, deployment, tracked)
     kept = tracked.kept(windows, part.unseen_windows)
@@ -179,21 +165,30 @@ def follow(
     wanted = decisions.admitted(kept, given, listed, part.most_additions, not part.review)
     share = None if part.target_rank is None else tracked.target_share
     same_items = dictionary is None or set(Dictionary(wanted).items) == set(dictionary.items)
-    same_keys = _same_keys(campaign, keys)
-    if same_items and same_keys and _same_plan(campaign, part, share):
+    unchanged = same_keys(campaign, keys)
+    if same_items and unchanged and _same_plan(campaign, part, share):
         return None
-    if same_keys and window_at(now, deployment.windows.length).end < newest.begins + part.least_length:
+    if unchanged and window_at(now, deployment.windows.length).end < earliest_begin(deployment, newest, part, now):
         return None
     keys, _ = with_evaluator(deployment, epochs, part, keys, now)
     signer = signer_of(deployment, path, campaign, part, now)
-    with publishing(epochs.directory), _made(campaign, keys, wanted, part, share, signer) as (following, made):
-        if not _are(epochs, tracked):
-            # Somebody else published an epoch, so the next run plans the epoch that follows.
-            return None
-        names = (campaign.fingerprint.hex(), following.fingerprint.hex())
-        write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
-        # Use the present, not the start of the run hours ago: the previous epoch must not end in the past.
-        return publish_alone(deployment, following, made, now=max(now, clock.now()))
+    with _made(campaign, keys, wanted, part, share, signer) as (following, made):
+        # Before the lock, because others wait for the lock only half a minute.
+        require_rehearsed(deployment, campaign, following, made, say)
+        with publishing(epochs.directory):
+            if not _are(epochs, tracked):
+                # Somebody else published an epoch, so the next run plans the epoch that follows.
+                return None
+            names = (campaign.fingerprint.hex(), following.fingerprint.hex())
+            write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
+            # Use the present, not the start of the run hours ago: the previous epoch must not end in the past.
+            return publish_alone(deployment, following, made, now=max(now, clock.now()))
+
+
+def earliest_begin(deployment: Deployment, newest: EpochPart, part: NextEpochPart, now: datetime) -> datetime:
+    """Return the earliest moment when a run begins the next epoch, unless the keys change: at the end of a window."""
+    least = newest.begins + part.least_length - _SECOND
+    return max(window_at(moment, deployment.windows.length).end for moment in (least, now))
 
 
 def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime) -> str:
@@ -206,7 +201,7 @@ def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: d
     tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
     share = None if part.target_rank is None else tracked.target_share
     signer = signer_of(deployment, path, campaign, part, now)
-    keys, left = with_evaluator(deployment, epochs, part, _keys(deployment, campaign, now), now)
+    keys, left = with_evaluator(deployment, epochs, part, keys_of(deployment, campaign, now), now)
     with _made(campaign, keys, epochs.listed, part, share, signer) as (following, _):
         signed = "unsigned" if signer is None else f"signed by {signer}"
         evaluated = (
@@ -319,7 +314,7 @@ def _made(
     signer: Signer | None,
 ) -> Iterator[tuple[Campaign, Path]]:
     """Yield the next campaign and its file, signed if there is a signer; the file is deleted after the block."""
-    if signer is not None and signer.delegation is not None and not _same_keys(campaign, keys):
+    if signer is not None and signer.delegation is not None and not same_keys(campaign, keys):
         raise UsageError(
             f"the parties' active keys differ from those of epoch {campaign.epoch} of campaign {campaign.id}, and a "
             "publisher cannot change keys: the operator must make the next epoch with hushcount campaign new --after, "
@@ -353,19 +348,3 @@ def _made(
         if signer is not None:
             write_new(signature_path(path), signer.sign(following).text(), _FILE_MODE)
         yield Campaign.read(path), path
-
-
-def _same_keys(campaign: Campaign, keys: PublicFile) -> bool:
-    return (keys.analyzer, keys.aux_server) == (campaign.keys.analyzer, campaign.keys.aux_server)
-
-
-def _keys(deployment: Deployment, campaign: Campaign, now: datetime) -> PublicFile:
-    """Return the active keys in public.json here; for a party that public.json lacks, return the campaign's keys."""
-    listed = PublicFile()
-    directory = Path(deployment.keys)
-    if (directory / PUBLIC_FILE).exists():
-        listed = read_public([directory], now)
-    return PublicFile(
-        analyzer=listed.analyzer or campaign.keys.analyzer,
-        aux_server=(listed.aux_server or campaign.keys.aux_server) if campaign.keys.aux_server else (),
-    )

@@ -149,6 +149,8 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
     now = MACHINE.now()
     data = campaign.model_dump(mode="json")
     data["shuffle"]["minimum_batch"] = 1
+    # A memory repeats a client's answers and changes no report's form, but made-up clients keep none.
+    data |= {"memory": False, "memory_values": Campaign.model_fields["memory_values"].default}
     others = [other for other in OPENING_ROLES if other != role]
     roles = (*others, *(EVALUATING_ROLES if campaign.is_oblivious else ()))
     played = directories.create(directory / "played", days=2, roles=roles, now=now - timedelta(days=1))

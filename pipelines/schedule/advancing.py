@@ -241,9 +241,11 @@ def _forwarded(log: Log, one: Attempt) -> Collection[Stream]:
 
 
 def _said(work: Work, task: Task, hop: HopName, summary: HopSummary, problem: str) -> None:
-    """Report a hop that gave no result, but do not report again the later hop that reads its output."""
+    """Report a new result, or a hop that gave none, but do not report again the later hop that reads its output."""
     where = f"{task.batch.campaign}/{task.batch.name}"
     work.done.problems += [f"{where}: {problem}"] if problem else []
+    if hop == "analyze" and not problem and not is_withheld(summary):
+        work.done.results.append(f"{task.batch.campaign}/{task.batch.window}")
     if is_withheld(summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
         work.done.problems.append(f"{where}: {sentence(task.campaign, summary)}")
 

@@ -15,6 +15,7 @@ class Done:
         waiting: a sentence for each stream whose reports wait although their window has closed, and for each campaign
             without a file. Each sentence says how to prevent the loss of the reports.
         hops: the jobs that were run, each as CAMPAIGN/BATCH HOP.
+        results: windows with new estimates, as CAMPAIGN/WINDOW.
         seconds: how long each job in `hops` took, by the job's name there.
         published: epochs, as CAMPAIGN/EPOCH.
         review: the number of newly discovered values that wait for the operator's review, as CAMPAIGN: NUMBER.
@@ -28,6 +29,7 @@ class Done:
     closed: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     hops: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     published: list[str] = field(default_factory=list)
     review: list[str] = field(default_factory=list)

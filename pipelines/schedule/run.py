@@ -33,6 +33,7 @@ from pipelines.schedule.advancing import advance_all
 from pipelines.schedule.clock_check import settled, told_time
 from pipelines.schedule.done import Done
 from pipelines.schedule.handed import stated_elsewhere
+from pipelines.schedule.last_look import beside, write_look
 from pipelines.schedule.looking import looked, whole
 from pipelines.schedule.publishing import attempts_of, publish_missing, sweep, withdraw_deleted
 from pipelines.schedule.retention import delete_old
@@ -56,8 +57,7 @@ def leased(deployment: Deployment, wait: bool, patience: Patience | None = None)
         AnotherRun: another run holds the lease, and `wait` is false.
         StorageError, OSError: the store cannot be used.
     """
-    path = deployment.folder("log", f"{'+'.join(deployment.file.parties)}.lease.json")
-    with held(path, _busy, wait=wait, patience=patience):
+    with held(beside(deployment, "lease"), _busy, wait=wait, patience=patience):
         yield
 
 
@@ -120,6 +120,8 @@ def run(
             done.waiting += unclaimed(
                 deployment, stored, {epochs.campaign for epochs in campaigns} | faults.keys()
             ).values()
+        with work.contained("this look is not recorded"):
+            write_look(deployment, work.now)
     return done
 
 
@@ -269,7 +271,8 @@ def _follow(work: Work, epochs: Epochs) -> None:
         return
     with work.contained(f"{epochs.campaign}: no next epoch"):
         before = len(waiting(epochs))
-        published = follow(work.logs.known(epochs.campaign), work.deployment, epochs, part, work.now, work.clock)
+        fold = work.logs.known(epochs.campaign)
+        published = follow(fold, work.deployment, epochs, part, work.now, work.clock, work.say)
         if published is not None:
             work.done.published.append(f"{epochs.campaign}/{published.epoch}")
         if part.review and (found := len(waiting(epochs)) - before) > 0:

@@ -14,6 +14,8 @@ from hushcount.collection.windows import Window, window_at, window_from, window_
 from pipelines.log.facts import Times
 
 _SECOND = timedelta(seconds=1)
+MOST_ENDED = 1000
+"""The most windows that `ended` counts."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,13 @@ class Calendar:
         """Return the window that contains a moment."""
         times = self.at(moment)
         return window_from(times.begins, moment, times.length)
+
+    def ended(self, since: datetime, until: datetime) -> int:
+        """Return how many windows ended after `since` and by `until`, at most MOST_ENDED."""
+        number, end = 0, self.window_at(since).end
+        while end <= until and number < MOST_ENDED:
+            number, end = number + 1, self.window_at(end).end
+        return number
 
     def named(self, name: str) -> Window:
         """Return the window with a name, which states when it begins; raises ValueError if it is no window's name."""

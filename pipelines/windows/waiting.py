@@ -59,6 +59,7 @@ def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
         ends = rule.calendar.grace_ends(first)
         file = rule.files.get((epoch, fingerprint))
         taken = file is not None and stream in file.streams
+        few = ""
         if file is None:
             why = f"their campaign file, {folder_name(epoch, fingerprint)}, is not published here: publish it"
         elif not taken:
@@ -66,18 +67,19 @@ def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
         else:
             floor = file.shuffle.minimum_batch
             if (missing := floor - total) > 0:
+                few = f", too few for a result, which needs {floor:,}"
                 unless = f"at least {missing:,} more come by then"
             else:
                 unless = (
                     "a window that closes by then brings enough reports that can be forwarded, or takes the segments "
                     f"that a batch of {MOST_SEGMENTS:,} segments left"
                 )
-            why = f"unless {unless}; the minimum batch is {floor:,}, and a longer windows.grace gives more time"
+            why = f"unless {unless}; a longer windows.grace gives more time"
         # The last window that can take these segments is the first window that ends at or after the end of their grace.
         last = rule.calendar.window_at(ends - timedelta(seconds=1))
         verdict: Verdict = "warning" if taken and now < last.start else "bad"
         says = (
-            f"{campaign} epoch {epoch}: {total:,} {stream} wait; {oldest:,} of window {first.text} are "
+            f"{campaign} epoch {epoch}: {total:,} {stream} wait{few}; {oldest:,} of window {first.text} are "
             f"dropped as too_late after {shown(ends)}{',' if taken else ':'} {why}"
         )
         found.append(Waiting(epoch, stream, total, first.name, oldest, ends.isoformat(), verdict, says))

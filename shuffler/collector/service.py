@@ -17,7 +17,7 @@ from hushcount.errors import HushcountError, UsageError
 from service.authentication import Authenticator, BearerToken
 from service.client_limit import ClientLimit, Counted
 from service.exchange import IncomingBytes
-from service.logs import error_name
+from service.logs import error_name, log_paths
 from service.store import WriteWhole
 from service.threads import to_its_end
 from service.window_folders import remove_gone
@@ -70,6 +70,8 @@ class Collector:
         self.stopping = False
         self._campaigns_fault: str | None = None
         self._housekeeping_failure: str | None = None
+        self._told = frozenset[str]()
+        """The faults that were there at the last look."""
         self._tasks: list[asyncio.Task[None]] = []
         uploader = Uploader(
             setup.journal,
@@ -103,6 +105,7 @@ class Collector:
         self._tasks = [asyncio.create_task(part) for part in work]
         for fault in self.faults():
             _LOG.error("not ready", extra={"fault": fault})
+        self._told = frozenset(self.faults())
 
     async def stop(self) -> None:
         """Commit the waiting reports, and try each upload once."""
@@ -128,7 +131,9 @@ class Collector:
         return list(self._faults())
 
     def _faults(self) -> Iterator[str]:
-        yield from (campaign.fault for campaign in self.campaigns.values() if campaign.fault is not None)
+        for campaign in self.campaigns.values():
+            if campaign.fault is not None:
+                yield f"campaign {campaign.id}: {campaign.fault}"
         if self._campaigns_fault is not None:
             yield self._campaigns_fault
         if not self.campaigns:
@@ -182,6 +187,7 @@ class Collector:
                 if self._housekeeping_failure is None:
                     _LOG.exception("housekeeping failed")
                 self._housekeeping_failure = error_name(error)
+            self._told = log_paths(_LOG, self.faults(), self._told)
 
     async def _turn(self) -> None:
         targets = accepted_targets(self.campaigns, self.setup.clock.seconds())

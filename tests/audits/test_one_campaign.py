@@ -146,6 +146,45 @@ def test_an_audit_names_the_epoch_that_two_collectors_show_differently(two: tupl
         assert all(site.campaign(epoch=2).head.hex() in got.out for site in two)
 
 
+def test_an_audit_names_the_restarts_that_two_collectors_show_differently(tmp_path: Path) -> None:
+    """One history, but some clients are told to go on from another epoch than the rest."""
+    sites = [make_site(tmp_path / name) for name in ("one", "other")]
+    keys = tmp_path / "operator"
+    done("keys", "new", "--role", "operator", "--out", keys)
+    file = sites[0].campaign_file()
+    for serial in (1, 2):
+        restart = ("restart", "--campaign", file, "--keys", keys, "--serial", serial)
+        done("campaign", *restart, "--out", tmp_path / f"{serial}.json")
+
+    def audited(*serials: int | None) -> tuple[int, list[object], str]:
+        """Sign epoch 1 at each collector with its restart, and audit both collectors."""
+        for site, serial in zip(sites, serials, strict=True):
+            signature_path(site.campaign_file()).unlink(missing_ok=True)
+            options = () if serial is None else ("--restart", tmp_path / f"{serial}.json")
+            done("campaign", "sign", "--campaign", site.campaign_file(), "--keys", keys, *options)
+        with running(sites[0]) as first, running(sites[1]) as second:
+            audit = ("campaign", "audit", "--campaign", "words", first.url, second.url, "--keys", keys)
+            shown, data = cli(*audit), cli(*audit, "--json").json
+            assert data["forks"] == []
+            ends = {first.url: "first", second.url: "second"}
+            found = [
+                (one["epoch"], *(ends[place.split()[-1]] for place in one["places"]), *one["serials"])
+                for one in data["restarts"]
+            ]
+            return shown.status, found, shown.err
+
+    assert audited(1, 1)[:2] == (0, [])
+    assert audited(None, None)[:2] == (0, [])
+    for serials, said in (
+        ((1, 2), "epoch 1 is signed with restart 1 at "),
+        ((None, 2), "epoch 1 is signed with no restart at "),
+    ):
+        status, found, err = audited(*serials)
+        # Each collector shows a campaign file and a log.
+        assert (status, found) == (1, [(1, "first", "second", *serials)] * 4)
+        assert said in " ".join(err.split())
+
+
 def test_an_audit_says_which_campaign_file_nobody_vouches_for(tmp_path: Path) -> None:
     site = make_site(tmp_path / "site")
     for name in ("operator", "stranger"):

@@ -55,11 +55,15 @@ def test_a_key_whose_file_is_missing_or_damaged_answers_nobody_and_is_tried_agai
     path = key_file(site)
     good = path.read_bytes()
     with evaluating(site) as evaluator:
-        for damage, told in ((Path.unlink, "holds no key"), (lambda path: path.write_bytes(b"{}"), str(path))):
+        for damage, told in ((Path.unlink, "holds no key"), (lambda path: path.write_bytes(b"{}"), path.name)):
             damage(path)
             wait_for(lambda: ask(evaluator, some(1), VERIFIER).status_code == 503)
             assert reason(ask(evaluator, some(1))) == (503, "key_unreadable")
-            assert told in evaluator.get("/readyz").text
+            faults = evaluator.get("/readyz").json()["faults"]
+            assert any(told in fault for fault in faults)
+            assert not any("/" in fault for fault in faults)
+            where = str(path if told == path.name else path.parent)
+            wait_for(lambda: any(where in line.get("fault", "") for line in evaluator.events()))  # noqa: B023  # at once
             path.write_bytes(good)
             path.chmod(0o600)
             wait_for(lambda: ask(evaluator, some(1)).status_code == 200)

@@ -191,7 +191,7 @@ def told_once(files: dict[str, Any]) -> dict[str, Any]:
     for name, data in files.items():
         if name.endswith("/FOLDER/summary.json"):
             files[name] = next((f"as {other}" for other, one in published.items() if one == data), data)
-        elif "/log/" in name and isinstance(data, dict):
+        elif "/log/" in name and isinstance(data, dict) and "decision" in data:
             files[name] = _entry(data, published)
     return files
 

@@ -50,8 +50,9 @@ def test_a_summary_names_the_one_that_it_was_made_from(summaries: dict[str, dict
 
 
 def test_each_entry_names_the_one_before_by_its_bytes(site: Site) -> None:
-    for party in (site.root / "store" / "log").iterdir():
-        (log,) = party.glob("words/*")
+    logs = list((site.root / "store" / "log").glob("*/words/*"))
+    assert len(logs) == 3
+    for log in logs:
         entries = [path.read_bytes() for path in sorted(log.iterdir())]
         before = [None, *(blake2b(data, digest_size=32).hexdigest() for data in entries)]
         assert [json.loads(data)["before"] for data in entries] == before[:-1]
@@ -157,6 +158,8 @@ def test_a_store_of_before_the_log_is_refused(tmp_path: Path) -> None:
     says = "words: the log of shuffler was lost, or is an older copy"
     refused("run", "--config", site.config, "--clock-is-right", status=1, says=[says, "batches that it does not know"])
     after = files_under(site.root / "store")
+    (look,) = (after.pop(name) for name in list(after) if name.endswith(".look.json"))
+    assert json.loads(look).keys() == {"format", "at"}
     assert {name: data for name, data in after.items() if not name.startswith("log/")} == before
     decisions = [json.loads(data)["decision"]["kind"] for name, data in after.items() if name.startswith("log/")]
     assert set(decisions) <= {"opened", "confirmed"}

@@ -76,6 +76,15 @@ def test_before_the_switch_every_party_opens_what_clients_will_send(world: Path)
     assert not list((world / "temporary").iterdir())
 
 
+def test_a_campaign_whose_clients_remember_is_rehearsed_as_others_are(world: Path) -> None:
+    """Made-up clients keep no answers, so the twin of the campaign asks for none."""
+    options = ("--memory", "--memory-values", "3", "--begins", at(TOMORROW), "--keys", world / "aux")
+    new_campaign(world / "kept.json", world / "analyzer", *options, dictionary=world / "words.txt", discovery=2.0)
+    assert Campaign.read(world / "kept.json").memory_values == 3
+    told = rehearse(world, name="kept")
+    assert [(party["problem"], party["sent"] == party["opened"]) for party in told["parties"]] == [(None, True)] * 2
+
+
 @pytest.mark.parametrize("party", ["analyzer", "aux-server"])
 def test_each_party_may_rehearse_alone_with_its_own_key(world: Path, party: str) -> None:
     mine, other = ("analyzer", "aux") if party == "analyzer" else ("aux", "analyzer")

@@ -157,14 +157,10 @@ def _whole(target: Path) -> Iterator[Path]:
     """Yield a hidden directory beside `target`; if the block ends without an exception, rename it to `target`."""
     try:
         _sweep(target)
-        partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.init")
-        partial.mkdir(mode=0o700)
-        descriptor = os.open(partial, os.O_RDONLY)
+        partial, descriptor = _locked(target)
     except OSError as error:
         raise UsageError(f"cannot make {target} in {target.parent}: {error.strerror}") from None
     try:
-        # Lock the directory, because `_sweep` of another process removes every directory that is not locked.
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield partial
         try:
             # The rename fails, and changes nothing, if somebody has put files into the target.
@@ -174,6 +170,20 @@ def _whole(target: Path) -> Iterator[Path]:
     finally:
         os.close(descriptor)
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _locked(target: Path) -> tuple[Path, int]:
+    """Make a hidden directory beside `target` and lock it; `_sweep` of another process removes unlocked directories."""
+    while True:
+        partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.init")
+        partial.mkdir(mode=0o700)
+        with suppress(FileNotFoundError):
+            descriptor = os.open(partial, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Another process may have removed the directory before it was locked: then make another one.
+            if partial.exists():
+                return partial, descriptor
+            os.close(descriptor)
 
 
 def _sweep(target: Path) -> None:

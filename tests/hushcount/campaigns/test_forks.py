@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushcount.campaigns.campaign import Campaign, head_of
-from hushcount.campaigns.forks import Seen, fork_of, forks, seen_in_file, seen_in_log
+from hushcount.campaigns.forks import Seen, fork_of, forks, other_restarts, seen_in_file, seen_in_log
 from hushcount.campaigns.log import CampaignLog, LogEntry
 from tests.hushcount.campaigns.test_campaign_file import data
+from tests.hushcount.campaigns.vouched import restart_at, signed
 
 
 def log_of(*files: tuple[int, int]) -> CampaignLog:
@@ -84,3 +85,29 @@ def test_every_pair_of_places_is_compared() -> None:
     assert [(fork.epoch, fork.places) for fork in found] == [(1, ("a", "c")), (1, ("b", "c"))]
     assert str(found[0]) == "epoch 1 of a is not that of c"
     assert seen(*HISTORY).heads[1] == head_of(None, bytes.fromhex(f"{10:064x}"))
+
+
+def test_two_places_with_one_history_show_one_restart_for_each_epoch(subtests: pytest.Subtests) -> None:
+    first = Campaign.model_validate(data())
+    one, two = restart_at(first, 1), restart_at(first, 2)
+    # The same serial, signed twice: which epoch a client goes on from depends on what it was shown.
+    strange = restart_at(first, 1, head="0" * 64)
+    for mine, theirs, serials in [
+        (None, None, None),
+        (one, one, None),
+        (one, None, (1, None)),
+        (one, two, (1, 2)),
+        (one, strange, (1, 1)),
+    ]:
+        with subtests.test(mine=mine, theirs=theirs):
+            seen = [
+                seen_in_file(place, first, signed(first, restart=restart))
+                for place, restart in (("a", mine), ("b", theirs))
+            ]
+            assert forks(seen) == []
+            found = [(one.epoch, one.places, one.serials) for one in other_restarts(seen)]
+            assert found == ([] if serials is None else [(first.epoch, ("a", "b"), serials)])
+            if serials == (1, 1):
+                assert str(other_restarts(seen)[0]).endswith("with restart 1 at a, and with another restart 1 at b")
+    # A file that was saved without its signature shows no restart, and so none that differs.
+    assert other_restarts([seen_in_file("a", first), seen_in_file("b", first, signed(first, restart=one))]) == []

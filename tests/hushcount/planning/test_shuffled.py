@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hushcount.errors import UsageError
+from hushcount.maths.figures import users
 from hushcount.oracles.catalogue import ANY_SEED, CATALOGUE, build
 from hushcount.oracles.encoders.identity import Identity
 from hushcount.oracles.mechanism import Mechanism
@@ -38,8 +39,21 @@ def test_the_error_of_a_million_reports_falls_from_1919_users_to_9() -> None:
     assert "except with a chance of 1 in 100,000,000" in both
     assert "local epsilon 10.42: if the shuffler lies, a report changes these odds by a factor of 33600" in lying
     assert "reveals the value" in lying
-    assert "standard error 9.099 users" in error
+    assert error.startswith("error 9.099 users, 9.1e-06 of all reports: a standard error of ")
     assert "it would be 1,919 users" in error
+
+
+@pytest.mark.parametrize(("name", "collides"), [("grr", False), ("gcms", True)])
+def test_the_error_is_said_with_its_parts_and_collisions_are_no_standard_error(name: str, collides: bool) -> None:
+    found = shuffled_plan(Task(26_000, mechanisms=(name,)), Limits(1.0, 1e-8), 10**6)
+    best, said = found.plan.chosen, found.words()[-1]
+    assert (best.collision_error_users > 0) == collides
+    assert f"error {users(best.error)} users" in said
+    assert f"a standard error of {users(best.standard_error_users)}, and " in said
+    collisions = f"at most {users(best.collision_error_users)} of collisions" if collides else "no collisions"
+    assert f"and {collisions}; with a local epsilon" in said
+    parts = (best.standard_error_users, best.collision_error_users)
+    assert math.hypot(*parts) == pytest.approx(best.error)
 
 
 @pytest.mark.long

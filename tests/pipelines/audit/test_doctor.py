@@ -354,7 +354,8 @@ def test_a_window_that_no_run_closes_is_bad_and_its_collector_is_not(site: Site)
     collect(site.store, site.campaign, values(60), day=1)
     assert bad(site, 2.01) == {}
     late = bad(site, 2.1)
-    assert late.keys() == {"runs of words", "numbers of words"}
+    assert late.keys() == {"run", "runs of words", "numbers of words"}
+    assert (late["run"].verdict, late["run"].sentence) == ("warning", "last looked 1 d ago, 1 window ended since")
     assert f"no run has closed window {window_text(window_name(1))}" in late["runs of words"].says
     assert "60 stored reports are in no batch" in late["runs of words"].says
     assert f"newest entry of {at(1.1):%Y-%m-%d %H:%M} UTC: check that hushcount run is" in late["runs of words"].says
@@ -368,6 +369,32 @@ def test_a_window_that_no_run_closes_is_bad_and_its_collector_is_not(site: Site)
     site.run(2.1)
     assert bad(site, 2.1) == {}
     assert account_at(site, 2.1).stored == 0
+
+
+def test_doctor_says_when_a_run_last_looked_and_what_ended_since(tmp_path: Path) -> None:
+    """A look at which nothing is due leaves its trace too, and windows without reports count."""
+
+    def run_of(day: float) -> tuple[str, str]:
+        (one,) = (check for check in examine(site.deployment, at(day)) if check.name == "run")
+        return one.verdict, one.sentence
+
+    site = Site(tmp_path)
+    assert run_of(0.9) == ("good", "never looked, 0 windows ended since")
+    # The patience of an hour is not over at 00:30.
+    assert run_of(1 + 0.5 / 24) == ("good", "never looked, 1 window ended since")
+    assert run_of(1.1) == ("warning", "never looked, 1 window ended since")
+    assert site.run(1.25).is_quiet
+    assert run_of(1.5) == ("good", "last looked 6 h ago, 0 windows ended since")
+    assert run_of(4.5) == ("warning", "last looked 3 d 6 h ago, 3 windows ended since")
+    assert run_of(4.5 + 1000) == ("warning", "last looked 1003 d 6 h ago, 1,000 or more windows ended since")
+    (look,) = (site.store / "log").glob("*.look.json")
+    assert look.name == "shuffler+aux-server+analyzer.look.json"
+    site.run(4.5)
+    assert run_of(4.6)[1] == "last looked 2 h 24 min ago, 0 windows ended since"
+    look.write_text("{}")
+    assert run_of(4.6)[0] == "bad"
+    look.unlink()
+    assert run_of(4.6)[1] == "never looked, 4 windows ended since"
 
 
 def test_where_no_campaign_is_published_all_else_is_checked(tmp_path: Path) -> None:

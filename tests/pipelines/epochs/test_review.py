@@ -19,7 +19,7 @@ from pipelines.jobs.found import write_found
 from pipelines.log.entries import Finished
 from pipelines.log.log import Log
 from pipelines.outputs.counts import HopCounts, StreamCounts
-from tests.support.collecting import DAY, START, window_name
+from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import done, new_campaign, refused
 from tests.support.next_epoch import after_newest, items, newest
 from tests.support.site import Site, at
@@ -39,7 +39,7 @@ class Attacked(Site):
         config = self.config.read_text().partition("[next_epoch.")[0]
         self.config.write_text(f"{config}[next_epoch.found]\n{tail}")
 
-    def day(self, day: int, *found: str) -> bool:
+    def day(self, day: float, *found: str) -> bool:
         """Let a window's batch reveal values, as 50 forged reports of each do; return whether an epoch came of it."""
         campaign = newest(self, "found")
         batch = f"{window_name(day)}-{campaign.epoch:06d}-{campaign.fingerprint.hex()[:FINGERPRINT_DIGITS]}"
@@ -98,6 +98,46 @@ def test_what_the_operator_approves_joins_and_what_is_rejected_stays_out(tmp_pat
     site.review("--approve", ids["vile"], "--reject", ids["wanted"])
     assert site.day(4, "vile")
     assert site.listed == ("alpha", "beta", "gamma", "vile")
+
+
+def test_review_says_when_an_approved_value_is_counted_and_then_it_is(tmp_path: Path) -> None:
+    site = Attacked(tmp_path, 'least_length = "3d"\n')
+    assert not site.day(0, "wanted")
+    review = ("campaign", "review", "--config", site.config, "--campaign", "found")
+    assert "epoch 2" not in done(*review).out
+    told = done(*review, "--approve", "all", "--json").json
+    assert told["counted_from"] == {"epoch": 2, "begins": at(3).isoformat()}
+    said = " ".join(done(*review).out.split())
+    assert f"in the dictionary from epoch 2 on, which begins {at(3):%Y-%m-%d %H:%M:%SZ} at the earliest" in said
+    # The run at 1.5 is too early; that at 2.1 begins the epoch at the end of its window.
+    assert not site.day(0.4, "other")
+    assert site.day(1, "other")
+    newest = read_campaign(site.folder).collection.epochs[-1]
+    assert (newest.epoch, newest.begins) == (2, at(3))
+    assert "wanted" in site.listed
+    assert "at the earliest" not in done(*review).out
+    site.config.write_text(site.config.read_text().partition("[next_epoch.")[0])
+    by_hand = done(*review, "--approve", "all", "--json")
+    assert by_hand.json["counted_from"] is None
+    said = " ".join(done(*review).out.split())
+    assert "epoch 3 on, which no run makes by itself: set [next_epoch.found], or run hushcount campaign new" in said
+
+
+def test_review_says_that_a_sketch_can_be_asked_for_earlier_windows_and_it_can(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    path = site.add("open", mechanism="gcms", discovery=1.0)
+    collect(site.store, path, ["nobody"] * 300 + ["somebody"] * 100, day=0)
+    assert site.run(1.1).problems == []
+    (path.parent / "review.json").write_text('{"approved": ["nobody"]}')
+    told = " ".join(done("campaign", "review", "--config", site.config, "--campaign", "open").out.split())
+    assert "a value needs no new epoch, because a sketch counts all values" in told
+    command = f"hushcount ask item --campaign open --item VALUE -c {site.config} also asks earlier windows"
+    assert command in told
+    words = command.removeprefix("hushcount ").replace("VALUE", "nobody").partition(" also")[0].split()
+    (row,) = done(*words, "--json").json["rows"]
+    # The law is exact: 300 within six standard errors, which fails less than once in 10^8.
+    assert abs(row["count"] - 300) < 6 * row["standard_error"]
+    assert row["count"] > 0
 
 
 def test_what_was_rejected_is_not_admitted_automatically_either(tmp_path: Path) -> None:

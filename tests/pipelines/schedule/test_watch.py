@@ -18,7 +18,7 @@ from pipelines.schedule.run import leased
 from tests.shuffler.collector.running import wait_for
 from tests.support import collecting
 from tests.support.jobs import done, summary
-from tests.support.site import Site, values
+from tests.support.site import FLOOR, Site, values
 
 WAIT = 120.0
 
@@ -60,8 +60,13 @@ def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_pa
         wait_for(lambda: "error: " in log.read_text(), WAIT)
         collection.write_text(good)
         wait_for(lambda: "analyze" in log.read_text() and "done: words/" in log.read_text(), WAIT)
-        wait_for(lambda: re.search(r"done: words/\S+ analyze\n$", log.read_text()) is not None, WAIT)
+        shows = f"hushcount ask top -c {site.config}\n"
+        wait_for(lambda: log.read_text().endswith(shows), WAIT)
         said = log.read_text()
+        assert "Z looks every 1 s" in said.splitlines()[0]
+        assert [one.partition("Z ")[2] for one in said.splitlines() if "result: " in one] == [
+            f"result: words {ended.text}: {shows.strip()}"
+        ]
         # Two more looks, at which nothing is due: they print nothing, and each renews the time of the last look.
         for _ in range(2):
             looked = (site.root / "run.prom").stat().st_mtime_ns
@@ -74,6 +79,35 @@ def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_pa
         assert process.wait(WAIT) == 0
     assert "Traceback" not in log.read_text()
     assert "all numbers agree" in done("status", "--config", site.config).out
+
+
+@pytest.mark.long
+def test_a_watching_run_begins_with_what_it_waits_for_and_says_why_a_window_gave_no_result(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    ended = window_at(datetime.now(timezone.utc) - timedelta(days=2), timedelta(days=1))
+    collecting.collect(site.store, site.campaign, values(FLOOR - 20), day=(ended.start - collecting.START).days)
+    with watching(site) as (process, log):
+        wait_for(lambda: "waits: " in log.read_text(), WAIT)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT) == 0
+    first, *lines = log.read_text().splitlines()
+    begin, between = (
+        f"looks every 1 s; words: window {ended.text} ended {ended.end:%Y-%m-%d %H:%M:%SZ}; ",
+        "closes it by",
+    )
+    assert begin in first
+    assert f"{between} {ended.end + timedelta(hours=1):%Y-%m-%d %H:%M:%SZ}" in first
+    assert f"a result then needs {FLOOR} reports, and {FLOOR - 20} are stored" in first
+    (waits,) = (line for line in lines if "waits: " in line)
+    assert f"{FLOOR - 20} reports wait, too few for a result, which needs {FLOOR}; " in waits
+    assert f"dropped as too_late after {ended.end + timedelta(days=2):%Y-%m-%d %H:%M}" in waits
+    # What `run` says afterwards is what `status` says.
+    (due,) = (line for line in done("run", "--config", site.config).out.splitlines() if "nothing is due" in line)
+    outlook = due.partition("nothing is due; ")[2]
+    today = window_at(datetime.now(timezone.utc), timedelta(days=1))
+    assert f"the open window ends {today.end:%Y-%m-%d %H:%M:%SZ}" in outlook
+    assert f"needs {FLOOR} reports, and {FLOOR - 20} are stored" in outlook
+    assert outlook.replace(";", "") in " ".join(done("status", "--config", site.config).out.split())
 
 
 @pytest.mark.long

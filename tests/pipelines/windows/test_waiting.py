@@ -49,7 +49,8 @@ def test_a_stream_below_its_minimum_holds_up_no_other_and_its_loss_is_said_befor
     assert site.result(0)["streams"]["reports"]["accepted"] == 300
     (waits,) = first.waiting
     oldest = window_text(window_name(0))
-    assert f"5 discovery wait; 5 of window {oldest} are dropped as too_late after {at(3):%Y-%m-%d %H:%M}" in waits
+    few = f"5 discovery wait, too few for a result, which needs {FLOOR}"
+    assert f"{few}; 5 of window {oldest} are dropped as too_late after {at(3):%Y-%m-%d %H:%M}" in waits
     assert f"unless at least {FLOOR - 5} more come by then" in waits
     assert verdicts(site, 1.2) == ("warning", "warning")
     # The window of the third day is the last one that can take them.

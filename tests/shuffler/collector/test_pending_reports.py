@@ -32,7 +32,10 @@ def test_status_shows_the_open_window_and_what_its_journals_hold(tmp_path: Path)
         assert {one["window"] for one in now["collecting"]["held"]} == {window}
         assert now["collecting"]["ends"] < now["collecting"]["closed_by"]
         shown = done(*status).out
+        needed = f"a result then needs {site.campaign().shuffle.minimum_batch:,} reports, and 7 are here"
         assert "the open window ends" in shown
+        assert needed in " ".join(shown.split())
+        assert needed in done("run", "--config", site.config).out
         assert "of collector one alone, on this machine" in shown
         collector.kill()
     # Killed in the middle of a write: what was never acknowledged is not counted.

@@ -259,6 +259,40 @@ def test_a_killed_one_leaves_nothing_by_that_name_and_the_next_removes_the_rest(
     assert [path.name for path in tmp_path.iterdir()] == ["usage"]
 
 
+SWEPT = """
+import subprocess, sys
+from pipelines.entry import main
+
+when, target, *words = sys.argv[1:]
+left = [2]
+
+
+def swept(event, arguments):
+    # Opened, or about to be locked: twice another process sweeps just before.
+    if event == when and left[0] and (event != "open" or str(arguments[0]).endswith(".init")):
+        left[0] -= 1
+        sweep = "import pathlib, sys, pipelines.commands.init.write as one; one._sweep(pathlib.Path(sys.argv[1]))"
+        subprocess.run([sys.executable, "-c", sweep, target], check=True)
+
+
+sys.addaudithook(swept)
+sys.argv = ["hushcount", "init", target, *words]
+try:
+    main()
+finally:
+    assert left == [0], left
+"""
+
+
+@pytest.mark.parametrize("when", ["open", "fcntl.flock"])
+def test_one_whose_directory_another_sweeps_before_it_is_locked_makes_a_new_one(tmp_path: Path, when: str) -> None:
+    command = [sys.executable, "-c", SWEPT, when, tmp_path / "usage", "--open-domain"]
+    made = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603  # our own script
+    assert made.returncode == 0, made.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["usage"]
+    assert (tmp_path / "usage" / "deployment.toml").exists()
+
+
 def test_of_two_at_a_time_one_is_made_and_the_other_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish, inner = pipelines.commands.init.write.publish, []
 

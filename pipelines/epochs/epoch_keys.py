@@ -1,0 +1,91 @@
+"""The keys of the next epoch: which keys its campaign file names, and the rehearsal before new keys are published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.windows import window_at
+from hushcount.errors import HushcountError, UsageError
+from keys.directories import PublicFile, read_public
+from keys.listing import PUBLIC_FILE, listed_keys, next_key
+from keys.roles import OPENING_ROLES
+from pipelines.deployment.campaigns import Epochs, used_keys
+from pipelines.deployment.parts import NextEpochPart
+from pipelines.deployment.settings import Deployment
+
+
+def with_evaluator(
+    deployment: Deployment, epochs: Epochs, part: NextEpochPart, keys: PublicFile, now: datetime
+) -> tuple[PublicFile, int]:
+    """Return the next epoch's keys (if oblivious, with a fresh evaluator key), and how many evaluator keys are left.
+
+    Raises:
+        UsageError: the deployment file names no evaluator keys, or every key already serves a campaign file of the
+            deployment, or a campaign file cannot be read.
+    """
+    _, campaign = epochs.newest
+    if not campaign.is_oblivious:
+        return keys, 0
+    if not part.evaluator_keys:
+        raise UsageError(
+            f"campaign {campaign.id} is oblivious, and each epoch needs a fresh key of the evaluator: set "
+            f"evaluator_keys under [next_epoch.{campaign.id}] to its public.json"
+        )
+    sources = [deployment.base / name for name in part.evaluator_keys]
+    used = used_keys(deployment.campaigns)
+    key = next_key(sources, window_at(now, deployment.windows.length).end, used)
+    left = [one.id for one in listed_keys(sources)]
+    return keys.model_copy(update={"evaluator": (key,)}), len(left) - 1 - left.index(key.id)
+
+
+def same_keys(campaign: Campaign, keys: PublicFile) -> bool:
+    """Return whether a campaign file has these keys of the analyzer and the auxiliary server."""
+    return (keys.analyzer, keys.aux_server) == (campaign.keys.analyzer, campaign.keys.aux_server)
+
+
+def keys_of(deployment: Deployment, campaign: Campaign, now: datetime) -> PublicFile:
+    """Return the active keys in public.json here; for a party that public.json lacks, return the campaign's keys."""
+    listed = PublicFile()
+    directory = Path(deployment.keys)
+    if (directory / PUBLIC_FILE).exists():
+        listed = read_public([directory], now)
+    return PublicFile(
+        analyzer=listed.analyzer or campaign.keys.analyzer,
+        aux_server=(listed.aux_server or campaign.keys.aux_server) if campaign.keys.aux_server else (),
+    )
+
+
+def require_rehearsed(
+    deployment: Deployment, before: Campaign, following: Campaign, path: Path, say: Callable[[str], None]
+) -> None:
+    """Rehearse each key of a campaign file that the file before does not name, in this process.
+
+    The process that publishes the file also opens the reports. So the rehearsal finds a private key that is not here,
+    or that this process' user cannot read.
+
+    Args:
+        following, path: the next campaign, as read, and its file.
+        say: is called before a rehearsal, which takes seconds.
+
+    Raises:
+        HushcountError: a party cannot open the reports that clients will send.
+    """
+    opened = OPENING_ROLES if following.discovery is not None else ("analyzer",)
+    roles = [role for role in opened if getattr(following.keys, role) != getattr(before.keys, role)]
+    if not roles:
+        return
+    # Imported only here, because the jobs take long to import, and keys seldom change.
+    from pipelines.jobs.rehearse import rehearse
+
+    say(f"{following.id}: rehearsing the new keys of epoch {following.epoch}")
+    made = rehearse(path, [deployment.keys], roles)
+    if not made.passed:
+        failed = [f"{part.role} key {part.key}: {part.problem}" for part in made.parties if part.problem is not None]
+        raise HushcountError(
+            f"epoch {following.epoch} is not published, because the rehearsal of its new keys failed: "
+            f"{'; '.join(failed)}; let this user read the private key, or if the party is elsewhere, make the epoch by "
+            "hand: hushcount campaign new --after, hushcount keys rehearse at each party, hushcount campaign publish"
+        )
