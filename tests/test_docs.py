@@ -23,6 +23,7 @@ PACKAGES = ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer",
 PAGES = [
     ROOT / "README.md",
     ROOT / "deploy" / "README.md",
+    ROOT / "deploy" / "second-party" / "README.md",
     ROOT / "vectors" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
