@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.containers.acts import paused
 from tests.containers.deployment import DEPLOY, ITEMS, Site, documented, free_port, give_to_containers, machine
 from tests.containers.deployment import paste as pasted
 from tests.containers.engine import docker
@@ -172,35 +173,35 @@ def test_the_operator_alone_cannot_open_discovery(apart: Apart) -> None:
     """With each of its key directories, on a batch that it shuffled itself."""
     outputs = apart.second.directory / "exchange" / "to-aux-server" / "outputs" / "shuffled"
     (batch,) = (path.parent for path in outputs.rglob("summary.json"))
-    id = apart.key()["id"]
-    mounts = (f"--volume={outputs}:{outputs}:ro", f"--volume={apart.operator.directory}:/site:ro")
-    job = ("job", "discover", "--party", "aux-server", "--campaign", "/site/campaign.json", "--input", batch)
+    id, theirs = apart.key()["id"], f"{apart.second.project}_keys"
     directories = sorted(path.name for path in apart.operator.directory.glob("*-keys"))
     assert len(directories) == 6
-    for keys in directories:
+    for source in (theirs, *(str(apart.operator.directory / keys) for keys in directories)):
+        mounts = (f"--volume={outputs}:{outputs}:ro", f"--volume={apart.operator.directory}:/site:ro")
         told = docker(
-            "run", "--rm", "--user=0:0", *mounts, "--workdir=/tmp", IMAGE, *job, "--keys", f"/site/{keys}", "--out",
-            "out", check=False,
+            "run", "--rm", "--user=0:0", "--workdir=/tmp", *mounts, f"--volume={source}:/with:ro", IMAGE,
+            "job", "discover", "--party", "aux-server", "--campaign", "/site/campaign.json", "--input", batch,
+            "--keys", "/with", "--out", "out", check=False,
         )  # fmt: skip
-        assert told.returncode == 2, told.stdout + told.stderr
-        assert id in told.stderr.replace("\n", ""), told.stderr
+        # The second party's own keys show that it is the key that the others lack.
+        assert told.returncode == (0 if source == theirs else 2), told.stdout + told.stderr
+        assert (id in told.stderr.replace("\n", "")) == (source != theirs), told.stderr
 
 
 def test_leaving_destroys_the_key_and_frees_the_batches_that_wait(apart: Apart) -> None:
     before = len(VALUES)
-    apart.second.docker_compose("stop", "aux-server")
-    apart.post()
-    apart.operator.wait_until(
-        lambda: apart.operator.numbers("shuffler")["shuffle", "discovery"] == 2 * before, "a second batch", PATIENCE
-    )
-    # The analyzer looks every two seconds: it has the frequency reports, and waits for the second party.
-    time.sleep(20)
-    assert apart.counted("analyze", "reports") == before
     first = apart.key()["id"]
-    apart.paste("keys retire", ID=first)
+    with paused(apart.second, "aux-server"):
+        apart.post()
+        apart.operator.wait_until(
+            lambda: apart.operator.numbers("shuffler")["shuffle", "discovery"] == 2 * before, "a second batch", PATIENCE
+        )
+        # The analyzer looks every two seconds: it has the frequency reports, and waits for the second party.
+        time.sleep(20)
+        assert apart.counted("analyze", "reports") == before
+        apart.paste("keys retire", ID=first)
     left = apart.second.docker_compose("run", "--rm", "--no-TTY", "--entrypoint=ls", "hushcount", "/keys").stdout
     assert f"aux_server-{first}.key" not in left.split()
-    apart.second.docker_compose("up", "--detach", "--wait")
     apart.operator.wait_until(
         lambda: apart.counted("analyze", "reports") == 2 * before, "the count of the batch that waited", PATIENCE
     )
