@@ -212,3 +212,16 @@ def terms_of(
         max_report_bytes=max(longest, _REPORT_BYTES),
         max_dictionary_bytes=max(0 if dictionary is None else len(dictionary.text), USUAL_BYTES),
     )
+
+
+def checked_policy(policy: Policy | Path | str, folder: Path | None) -> Policy:
+    """Return a sender's policy, read from its file if a path is given; UsageError if it names no campaign.
+
+    If the policy names no file for the newest epoch, the epoch is kept in the folder, if there is one.
+    """
+    read = Policy.read(policy, Newest()) if isinstance(policy, str | Path) else policy
+    if not isinstance(read, Policy) or read.trusts:
+        raise UsageError("policy must be a Policy that names its campaign, or the path of its file, policy.json")
+    if folder is None or read.newest.path is not None:
+        return read
+    return read.model_copy(update={"newest": Newest(folder / "newest.json")})

@@ -89,11 +89,15 @@ def _id_of(public_key: bytes, person: bytes) -> str:
 AnyKeyPart = TypeVar("AnyKeyPart", PublicKeyPart, EvaluatorKeyPart)
 
 
+class NoValidKey(UsageError):
+    """No key of the campaign file is valid now."""
+
+
 def valid_key(keys: tuple[AnyKeyPart, ...], at: datetime | None = None) -> AnyKeyPart:
-    """Return the key that clients use now: the newest of the valid keys; UsageError if no key is valid."""
+    """Return the key that clients use now: the newest of the valid keys; NoValidKey if there is none."""
     now = at or MACHINE.now()
     valid = [key for key in keys if key.not_before <= now < key.not_after]
     if not valid:
         spans = ", ".join(f"{key.id} {key.not_before.isoformat()}..{key.not_after.isoformat()}" for key in keys)
-        raise UsageError(f"no key of the campaign is valid at {now.isoformat()} ({spans}): fetch the newest campaign")
+        raise NoValidKey(f"no key of the campaign is valid at {now.isoformat()} ({spans}): fetch the newest campaign")
     return max(valid, key=lambda key: key.not_before)

@@ -5,7 +5,8 @@
 
 from hushcount.delivery.events import Delivery, Event
 from hushcount.delivery.queue import QueueFull
+from hushcount.delivery.reported import Reported
 from hushcount.delivery.sender import Sender
 from hushcount.delivery.site import Site
 
-__all__ = ["Delivery", "Event", "QueueFull", "Sender", "Site"]
+__all__ = ["Delivery", "Event", "QueueFull", "Reported", "Sender", "Site"]

@@ -18,6 +18,7 @@ What = Literal[
     "refused",
     "waits",
     "queued",
+    "not_queued",
     "sent",
     "again",
     "remade",
@@ -37,7 +38,8 @@ class Event:
     Attributes:
         at: the time of the step by this machine's clock.
         what: fetched, unchanged, not_fetched: the campaign file. refused: the policy refuses the campaign file. waits:
-            a plain value waits until there is a campaign file. queued: reports wait to be sent. sent: the collector has
+            a plain value waits until there is a campaign file. queued: reports wait to be sent. not_queued:
+            the reports of a value were not made, or not all of them. sent: the collector has
             the reports. again: the reports will be tried again later. remade: reports were made from plain values under
             the present campaign file. dropped: reports were given up. answered: the evaluations of discovery reports
             came. not_answered: evaluations will be asked for again later. blank: no evaluation came, so the reports are

@@ -98,7 +98,7 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
     """
     line: _Line | None = None
     asked = False
-    connection = _connection(site)
+    connection = connection_to(site)
     try:
         connection.connect()
         assert connection.sock is not None  # noqa: S101  # connect() raises if there is none
@@ -152,7 +152,8 @@ def _body(site: Site, answer: http.client.HTTPResponse, most: int) -> bytes:
     return body
 
 
-def _connection(site: Site) -> http.client.HTTPConnection:
+def connection_to(site: Site) -> http.client.HTTPConnection:
+    """Return a connection that is not open yet, through the proxy of the environment if the site permits it."""
     proxy = _proxy(site)
     host, port = (site.host, site.port) if proxy is None else proxy
     connection: http.client.HTTPConnection

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import os
-import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +13,7 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
 from hushcount.clock import MACHINE, Clock
 from hushcount.delivery.arrivals import Arrivals
+from hushcount.delivery.background import Background
 from hushcount.delivery.database import own_folder
 from hushcount.delivery.delivering import Deliverer
 from hushcount.delivery.evaluations import Asker
@@ -23,15 +22,15 @@ from hushcount.delivery.making import Made, Maker, OpenEvaluations
 from hushcount.delivery.present import Present
 from hushcount.delivery.publication import Publication
 from hushcount.delivery.queue import Queue, database
+from hushcount.delivery.reported import Refused, Reported
 from hushcount.delivery.site import Site
 from hushcount.delivery.waiting import Waiting
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.memory import ClientMemory
-from hushcount.newest import Newest, Untrusted
-from hushcount.policy import Policy
+from hushcount.newest import Untrusted
+from hushcount.policy import Policy, checked_policy
 from hushcount.spent import Spent
 
-_LONGEST_SLEEP = 60.0
 _LONGEST_DELAY = timedelta(days=1)
 
 
@@ -60,11 +59,14 @@ class Sender:
         evaluator: address or `Site` of the evaluator, if the evaluator does not answer at `site`.
         answer_within: how long an evaluation without an answer is asked for again, at most a day. If no answer comes in
             this time, or if the process ends earlier, the report is sent without its value.
-        most_queued: how many reports may wait; for one more, `report` raises QueueFull and makes nothing.
+        most_queued: how many reports may wait; for one more, `report` makes nothing and returns QUEUE_FULL.
+        strict: raise what stops a report, for scripts and tests. By default `report`, `start` and `close` raise nothing
+            that a person, a device or an operator causes: `report` returns a word, and `log` has the sentence.
         clock: the device's.
 
     Raises:
-        UsageError: an argument cannot be used.
+        UsageError: an argument cannot be used, the policy file is missing or invalid, or other users can change the
+            folder. A folder that cannot be made is no error, unless `strict`: each report then returns STORAGE.
     """
 
     def __init__(  # noqa: PLR0913  # an app sets each by its name
@@ -80,25 +82,22 @@ class Sender:
         evaluator: Site | str | None = None,
         answer_within: timedelta = timedelta(hours=1),
         most_queued: int = 1000,
+        strict: bool = False,
         clock: Clock = MACHINE,
     ) -> None:
-        if isinstance(policy, str | Path):
-            policy = Policy.read(policy, Newest())
-        if not isinstance(policy, Policy) or policy.trusts:
-            raise UsageError("policy must be a Policy that names its campaign, or the path of its file, policy.json")
         for name, span in (("delay", delay), ("answer_within", answer_within)):
             if not timedelta() <= span <= _LONGEST_DELAY:
                 raise UsageError(f"{name} is {span}, must be from 0 to {_LONGEST_DELAY}")
         if most_queued < 1:
             raise UsageError(f"most_queued is {most_queued}, must be at least 1")
-        home = None if folder is None else own_folder(Path(folder))
-        self._policy = policy if home is None else _kept_in(policy, home / "newest.json")
+        self._strict, self._log, self._refused = strict, EventLog(), Refused()
+        home = None if folder is None else self._made(Path(folder))
+        self._policy = policy = checked_policy(policy, home)
         self._budget = budget or Budget(None if home is None else home / "budget.json")
         self._memory = ClientMemory(None if home is None else home / "memory.json")
         self._allowance = Allowance(window, None if home is None else home / "allowance.json")
         self._keep_values, self._clock = keep_values, clock
         self._maker = Maker(delay.total_seconds(), answer_within.total_seconds(), clock)
-        self._log = EventLog()
         tables = database(None if home is None else home / "queue.sqlite")
         site = Site(site) if isinstance(site, str) else site
         # The evaluator may be another party, so it does not get the collector's app token, and plain http to the
@@ -116,12 +115,10 @@ class Sender:
             site, self._queue, self._arrivals, self._present, self._budget, self._maker, asker, self._tell, clock
         )
         self._is_durable = home is not None
-        self._thread: threading.Thread | None = None
-        self._process, self._ending, self._wake = os.getpid(), threading.Event(), threading.Event()
-        self._wakes_at = math.inf
+        self._background = Background(self._deliverer, self._tell, clock)
 
-    def report(self, value: str) -> None:
-        """Make and queue the reports of one value: one report for each stream of the campaign.
+    def report(self, value: str) -> Reported:
+        """Make and queue the reports of one value, one for each stream of the campaign; return what became of them.
 
         If a value is too long for discovery, its discovery report is a blank.
 
@@ -129,37 +126,36 @@ class Sender:
         file when the thread starts. If no thread has fetched a campaign file, the first report may fetch it, and the
         time of this request reveals the time of use.
 
+        Returns:
+            QUEUED: all reports of the value wait to be sent, or the value itself waits (`keep_values`). With any other
+            word at least one report was not made; `dropped` counts the words, and `log` has a sentence for each.
+
         Raises:
-            NotYet: there is no campaign file that can be used yet, and plain values are not kept.
-            Untrusted: the policy refuses the kept campaign file, or the first campaign file that was fetched.
-            QueueFull, OverCap, BudgetSpent, OptedOut: no more reports may be made now.
-            UsageError: the value is not a str.
-            HushcountError: the folder cannot be written. Only reports that were already queued are sent.
+            UsageError: the value is not a str. With `strict`, the error that a word of `Reported` stands for.
         """
         if not isinstance(value, str):
             raise UsageError(f"a value is a {type(value).__name__}, must be a str")
-        # Check the opt-out first, because a request for the campaign file would tell the collector that the person uses
-        # the app.
-        if self._budget.opted_out:
-            raise self._opted_out()
-        self._go_on_after_fork()
-        client, running = self._present.client(), self._is_running()
-        if client is None and not (running and self._keep_values):
-            client = self._present.first(once=running)
-        if client is None:
-            self._require_kept_value()
-            self._queue.require_room(1)
-            self._put([Made(Waiting("", None, b"", value, self._clock.seconds()))], "waits")
-            return
-        self._queue.require_room(len(client.campaign.streams))
-        self._arrivals.require_room(client.campaign, client.campaign.streams)
-        ready: list[Made] = []
         try:
-            for stream in client.campaign.streams:
-                ready.append(self._maker.made(client, stream, value, self._keep_values))
-        finally:
-            # A report that was charged is sent, even if the budget does not suffice for the report of the other stream.
-            self._put(ready, "queued")
+            self._report(value)
+        except (HushcountError, OSError) as error:
+            if self._strict:
+                raise
+            self._tell("not_queued", str(error))
+            return self._refused.count(error)
+        return Reported.QUEUED
+
+    @property
+    def dropped(self) -> Mapping[Reported, int]:
+        """How many values `report` did not queue, by the word that it returned; of this object in this process."""
+        return self._refused.counts()
+
+    @property
+    def waiting(self) -> int | None:
+        """How many reports and plain values wait on this device; None if the folder cannot be read."""
+        try:
+            return self._queue.waiting()
+        except (HushcountError, OSError):
+            return None
 
     def deliver(self, early: bool = False) -> Delivery:
         """Send due reports in batches, and return the result; any process that uses the folder may call this method.
@@ -180,27 +176,25 @@ class Sender:
 
     def start(self) -> Sender:
         """Start a thread that delivers; a process that is forked later starts such a thread with its first report."""
-        if not self._is_running():
-            self._process, self._ending, self._wake = os.getpid(), threading.Event(), threading.Event()
-            self._thread = threading.Thread(target=self._run, name="hushcount", daemon=True)
-            self._thread.start()
+        self._background.start()
         return self
 
     def close(self) -> None:
         """End the thread, and ask for all open evaluations, because open evaluations are lost when the process ends.
 
         Without a folder, waiting reports would also be lost when the process ends, so they are sent now, even if they
-        are not due.
+        are not due. HushcountError: the folder cannot be read or written; only with `strict`.
         """
-        self._ending.set()
-        self._wake.set()
-        if self._thread is not None and self._is_running():
-            self._thread.join()
-        self._thread = None
-        if self._is_durable:
-            self._deliverer.asker.ask(early=True)
-        else:
-            self.deliver(early=True)
+        self._background.end()
+        try:
+            if self._is_durable:
+                self._deliverer.asker.ask(early=True)
+            else:
+                self.deliver(early=True)
+        except (HushcountError, OSError) as error:
+            if self._strict:
+                raise
+            self._tell("again", str(error))
 
     def __enter__(self) -> Sender:
         return self.start()
@@ -209,7 +203,7 @@ class Sender:
         self.close()
 
     def spent(self) -> Spent:
-        """Return what the reports of each stream and campaign cost, with sentences for the person."""
+        """Return what the reports cost, with sentences for the person; HushcountError: the budget cannot be read."""
         return self._budget.spent(self._clock.now())
 
     def forget(self) -> None:
@@ -217,6 +211,9 @@ class Sender:
 
         The opt-out covers all campaigns in the folder, because a folder belongs to one person. The budget keeps its
         record of what was spent. `Budget.opt_in` of the same budget permits reports again.
+
+        Raises:
+            HushcountError: the opt-out cannot be stored. Tell the person, and call this method again.
         """
         self._budget.opt_out()
         self._evaluations.clear()
@@ -227,6 +224,30 @@ class Sender:
     def log(self) -> tuple[Event, ...]:
         """The newest events of this object in this process; no event contains a value."""
         return self._log.events()
+
+    def _report(self, value: str) -> None:
+        # Check the opt-out first, because a request for the campaign file would tell the collector that the person uses
+        # the app.
+        if self._budget.opted_out:
+            raise self._opted_out()
+        self._background.go_on_after_fork()
+        client, running = self._present.client(), self._background.is_running
+        if client is None and not (running and self._keep_values):
+            client = self._present.first(once=running)
+        if client is None:
+            self._require_kept_value()
+            self._queue.require_room(1)
+            self._put([Made(Waiting("", None, b"", value, self._clock.seconds()))], "waits")
+            return
+        self._queue.require_room(len(client.campaign.streams))
+        self._arrivals.require_room(client.campaign, client.campaign.streams)
+        ready: list[Made] = []
+        try:
+            for stream in client.campaign.streams:
+                ready.append(self._maker.made(client, stream, value, self._keep_values))
+        finally:
+            # A report that was charged is sent, even if the budget does not suffice for the report of the other stream.
+            self._put(ready, "queued")
 
     def _client(self, publication: Publication) -> Client:
         campaign = publication.campaign
@@ -241,6 +262,14 @@ class Sender:
             budget=self._budget,
             clock=self._clock,
         )
+
+    def _made(self, folder: Path) -> Path:
+        try:
+            return own_folder(folder)
+        except HushcountError as error:
+            if self._strict or isinstance(error, UsageError):
+                raise
+            return folder
 
     def _require_kept_value(self) -> None:
         failure = self._present.failure
@@ -258,13 +287,6 @@ class Sender:
     def _tell(self, what: What, reason: str, reports: int = 0, stream: Stream | None = None) -> None:
         self._log.add(Event(self._clock.now(), what, reports, stream, reason))
 
-    def _is_running(self) -> bool:
-        return self._thread is not None and self._process == os.getpid() and self._thread.is_alive()
-
-    def _go_on_after_fork(self) -> None:
-        if self._thread is not None and self._process != os.getpid():
-            self.start()
-
     def _put(self, made: list[Made], what: What) -> None:
         if made:
             self._queue.put([one.waiting for one in made])
@@ -275,26 +297,5 @@ class Sender:
                 self._evaluations.clear()
                 raise self._opted_out()
             self._tell(what, "", len(made))
-            if min(one.waiting.due if one.evaluation is None else one.evaluation.due for one in made) < self._wakes_at:
-                self._wake.set()
-
-    def _run(self) -> None:
-        ending, wake = self._ending, self._wake
-        while not ending.is_set():
-            self._wakes_at = math.inf
-            wake.clear()
-            sleep, began = _LONGEST_SLEEP, self._clock.seconds()
-            try:
-                self._deliverer.deliver(early=False)
-                sleep = self._deliverer.seconds_to_wait(began)
-            except HushcountError as error:
-                self._tell("again", str(error))
-            # Look at the queue once a minute, because other processes may queue reports, and the clock may be set.
-            sleep = min(sleep, _LONGEST_SLEEP)
-            self._wakes_at = self._clock.seconds() + sleep
-            wake.wait(sleep)
-
-
-def _kept_in(policy: Policy, path: Path) -> Policy:
-    """Return a policy that keeps the newest epoch in the file that `policy` names, or in `path` if it names no file."""
-    return policy.model_copy(update={"newest": Newest(path)}) if policy.newest.path is None else policy
+            dues = (one.waiting.due if one.evaluation is None else one.evaluation.due for one in made)
+            self._background.wake_before(min(dues))

@@ -59,6 +59,7 @@ def send(
         delay=timedelta(),
         evaluator=evaluator,
         most_queued=100_000,
+        strict=True,
     )
     reported = 0
     # Send old reports before new ones are made: only sending fetches a newer campaign file, which the new should use.

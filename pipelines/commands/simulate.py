@@ -1,42 +1,100 @@
-"""hushcount simulate: simulate collections of the user's own values, and compare the errors with theory."""
+"""hushcount simulate: the errors of a mechanism on the user's own values; with --send, reports of simulated people."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from typer import Option
 
+from hushcount.clock import MACHINE
+from hushcount.errors import UsageError
 from pipelines.console import options
 from pipelines.console.answer import Answer, note, progress_console
-from pipelines.console.tables import facts
+from pipelines.console.tables import Table, by_reason, facts, stamp
+
+_LAW = "law"
+_RUNS, _PEOPLE, _SHOWN = 10, 20_000, 10
+_MOST_PEOPLE = 10**8
 
 
-def simulate(
-    mechanism: Annotated[str, Option(help="Name of the mechanism; an unknown name lists all.")],
-    epsilon: Annotated[float, Option(help="Local budget of one report.")],
-    values: Annotated[Path, Option(help="One value a line, text or .gz; or .csv with item and count.")],
-    dictionary: Annotated[Path | None, Option(help="Known items, one a line.", show_default="those that occur")] = None,
-    runs: Annotated[int, Option(help="Number of collections.", max=1_000_000)] = 10,
-    seed: Annotated[int | None, Option(help="Seed, to repeat a simulation.", min=0, max=options.MOST_SEED)] = None,
+def simulate(  # two uses, each with its options
+    send: Annotated[bool, Option("--send", help="Send reports of simulated people to a collector.")] = False,
+    mechanism: Annotated[str | None, Option(help="Without --send: mechanism; an unknown name lists all.")] = None,
+    epsilon: Annotated[float | None, Option(help="Without --send: local budget of one report.")] = None,
+    values: Annotated[
+        str | None,
+        Option(
+            help="One value a line, text or .gz; or .csv with item and count. With --send also law: Zipf's law.",
+            show_default="law with --send",
+        ),
+    ] = None,
+    dictionary: Annotated[
+        Path | None, Option(help="Without --send: known items, one a line.", show_default="those that occur")
+    ] = None,
+    runs: Annotated[
+        int | None, Option(help="Without --send: collections.", min=1, max=1_000_000, show_default=str(_RUNS))
+    ] = None,
+    seed: Annotated[
+        int | None, Option(help="Seed, to repeat the values or the simulation.", min=0, max=options.MOST_SEED)
+    ] = None,
     set_: options.Settings = None,
+    site: Annotated[str | None, Option(help="With --send: address of the collector.")] = None,
+    policy: Annotated[Path | None, Option(help="With --send: policy file, as an app has it.")] = None,
+    people: Annotated[
+        int | None,
+        Option(
+            help="With --send: number of people, as 2e4.",
+            parser=options.number_of_reports,
+            metavar="INTEGER",
+            show_default=f"{_PEOPLE:,}",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, Option(help="With --send: true counts to write, .csv; or .tsv with each person's value.")
+    ] = None,
+    plain_http: Annotated[bool, Option("--plain-http", help="With --send: permit http:// to another machine.")] = False,
 ) -> Answer:
-    """Use it before you collect, to see a mechanism's errors on your own values.
+    """Use it before you collect, to see a mechanism's errors on your own values; or with --send, to try a deployment.
+
+    --send is for try-outs and load tests: it makes one real report of each of many simulated people, and prints the
+    true counts, to compare with ask top. It keeps no budget and no cap, so each real person needs a Sender. Without
+    --values, values follow Zipf's law over the dictionary; a tenth of the people have unlisted values if the campaign
+    looks for them.
 
     Example: hushcount simulate --mechanism ais --epsilon 1 --values words.txt --runs 100
+
+    Example: hushcount simulate --send --site http://127.0.0.1:8080 --policy policy.json --people 20000
     """
+    of_runs = {
+        "--mechanism": mechanism,
+        "--epsilon": epsilon,
+        "--dictionary": dictionary,
+        "--runs": runs,
+        "--set": set_,
+    }
+    of_runs["--runs"] = runs
+    of_send = {"--site": site, "--policy": policy, "--people": people, "--out": out, "--plain-http": plain_http or None}
+    if send:
+        _require({"--site": site, "--policy": policy}, "with", of_runs)
+        assert site is not None and policy is not None  # noqa: S101, PT018  # _require says so
+        chosen = None if values in (None, _LAW) else Path(str(values))
+        return _sent(site, policy, chosen, _PEOPLE if people is None else people, seed, out, plain_http)
+    _require({"--mechanism": mechanism, "--epsilon": epsilon, "--values": values}, "without", of_send)
+    assert mechanism is not None and epsilon is not None and values is not None  # noqa: S101, PT018  # as above
     from pipelines.jobs.simulate import simulate_values
 
     settings, objective = options.parse_settings(set_)
-    columns = (TextColumn("{task.description:<11}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=progress_console(), transient=True) as bars:
+    with Progress(*_columns(), console=progress_console(), transient=True) as bars:
         result = simulate_values(
             mechanism,
             epsilon,
-            values,
+            Path(values),
             dictionary=dictionary,
-            runs=runs,
+            runs=_RUNS if runs is None else runs,
             seed=seed,
             settings=settings,
             objective=objective,
@@ -45,3 +103,84 @@ def simulate(
     if result.other:
         note(f"{result.other:,} values are not in the dictionary and count as 'other'")
     return Answer(result.as_dict(), [facts(f"{mechanism}, {result.runs} runs", result.as_dict())])
+
+
+def _require(needed: Mapping[str, object], how: str, strange: Mapping[str, object]) -> None:
+    """Raise UsageError if an option of this use is missing, or if an option of the other use is given."""
+    if missing := [name for name, value in needed.items() if value is None]:
+        raise UsageError(f"{how} --send, simulate needs {' and '.join(missing)}: see hushcount simulate --help")
+    if given := [name for name, value in strange.items() if value is not None]:
+        raise UsageError(f"{given[0]} has no meaning {how} --send: leave it out")
+
+
+def _sent(  # each is an option
+    site: str, policy: Path, values: Path | None, people: int, seed: int | None, out: Path | None, plain: bool
+) -> Answer:
+    from hushcount.delivery import Site
+    from hushcount.formats.whole_files import write_over
+    from hushcount.newest import Newest
+    from hushcount.policy import Policy
+    from pipelines.files.csv_cells import csv_text
+    from pipelines.jobs import simulated_people
+    from pipelines.jobs.send_simulated import post_all, published
+
+    if not 1 <= people <= _MOST_PEOPLE:
+        raise UsageError(f"people is {people:,}, must be from 1 to {_MOST_PEOPLE:,}")
+    if out is not None and out.suffix not in (".csv", ".tsv"):
+        raise UsageError(f"out is {out}, must end with .csv (true counts) or .tsv (each person's value)")
+    place = Site(site, plain=plain)
+    publication = published(place, Policy.read(policy, Newest()))
+    campaign = publication.campaign
+    law = (
+        simulated_people.zipf(publication.dictionary, unlisted=campaign.discovery is not None)
+        if values is None
+        else simulated_people.as_in(values)
+    )
+    drawn, began = law.draw(people, seed), MACHINE.now()
+    with Progress(*_columns(), console=progress_console(), transient=True) as bars:
+        track = lambda parts, total: bars.track(parts, total, description="send")  # noqa: E731
+        posted = post_all(place, publication, law.values, drawn, track)
+    counted = drawn[posted.accepted]
+    truth = simulated_people.counted(law.values, counted)
+    if out is not None:
+        lines = (f"person-{number}\t{law.values[index]}\n" for number, index in enumerate(counted, start=1))
+        write_over(out, "".join(lines) if out.suffix == ".tsv" else csv_text(("item", "count"), truth), 0o644)
+    listed = publication.dictionary
+    rows = [{"item": value, "count": count, "listed": listed is None or value in listed} for value, count in truth]
+    data: dict[str, Any] = {
+        "campaign": campaign.id,
+        "epoch": campaign.epoch,
+        "law": law.name,
+        "people": people,
+        "accepted": len(posted.accepted),
+        "sent": {stream: posted.sent[stream] for stream in campaign.streams},
+        "given_up": dict(posted.given_up),
+        "from": stamp(began),
+        "to": stamp(MACHINE.now()),
+        "truth": rows,
+    }
+    lost = posted.given_up.total()
+    failure = f"{lost:,} reports were given up: {by_reason(posted.given_up)}" if lost else ""
+    return Answer(data, _shown(data), failure)
+
+
+def _shown(data: Mapping[str, Any]) -> Iterator[RenderableType]:
+    sent = ", ".join(f"{number:,} {stream}" for stream, number in data["sent"].items())
+    yield facts(
+        f"campaign {data['campaign']}, epoch {data['epoch']}",
+        {
+            "people": f"{data['people']:,}, simulated",
+            "values": data["law"],
+            "sent": f"{sent}, from {data['from']} to {data['to']}",
+        },
+    )
+    yield ""
+    rows = [(row["item"], f"{row['count']:,}", "" if row["listed"] else "not listed") for row in data["truth"]]
+    yield Table("true counts", ("value", "people", ""), rows[:_SHOWN])
+    if len(rows) > _SHOWN:
+        yield f"and {len(rows) - _SHOWN:,} more values: --json and --out have all"
+    yield "Compare with hushcount ask top when the window has ended."
+
+
+def _columns() -> tuple[Any, ...]:
+    return TextColumn("{task.description:<11}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()

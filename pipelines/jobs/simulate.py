@@ -108,7 +108,7 @@ def simulate_values(  # noqa: PLR0913  # each is an option of `simulate`
     frequency_oracle(name)
     if runs < 1:
         raise UsageError(f"runs is {runs}, must be at least 1")
-    counts = _read_counts(values)
+    counts = read_counts(values)
     listed = _items_in(values, counts) if dictionary is None else read_dictionary(dictionary)
     counted = [counts[item] for item in listed.items]
     other = sum(counts.values()) - sum(counted)
@@ -170,7 +170,8 @@ def _require_time(mechanism: Mechanism, n: int, items: int, runs: int) -> None:
         )
 
 
-def _read_counts(values: Path) -> Counter[str]:
+def read_counts(values: Path) -> Counter[str]:
+    """Return how often each value occurs in a file of values; UsageError if it has none, or too many."""
     counts: Counter[str] = Counter()
     for _, value, count in _rows(values):
         counts[value] += count

@@ -167,8 +167,8 @@ class FakeCollector:
 
 
 def sender(collector: FakeCollector, folder: Path | None = None, **options: Any) -> Sender:
-    """Return a sender, without delay if none is given."""
-    options = {"site": collector.address, "policy": policy(), "delay": timedelta(), **options}
+    """Return a sender, without delay if none is given, which raises what stops a report."""
+    options = {"site": collector.address, "policy": policy(), "delay": timedelta(), "strict": True, **options}
     return Sender(options.pop("site"), options.pop("policy"), folder, **options)
 
 

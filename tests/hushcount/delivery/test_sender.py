@@ -625,7 +625,7 @@ def test_a_thread_delivers_and_the_block_ends_it(collector: FakeCollector, tmp_p
         one.report(VALUE)
         wait_for(lambda: not one._queue.waiting())
     assert len(collector.posts) == 2
-    assert one._thread is None
+    assert not one._background.is_running
 
 
 def test_a_thread_rests_while_a_value_waits_for_a_campaign(

@@ -1,0 +1,82 @@
+"""Simulated people: which values they have, by a stated law, and how many of them have each value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hushcount.arrays import IntArray
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.errors import UsageError
+from hushcount.oracles.simulation import SeededWords
+from hushcount.randomness import SystemWords
+from pipelines.jobs.simulate import read_counts
+
+UNLISTED = tuple(f"unlisted-{number}" for number in range(1, 6))
+"""Values of people in no dictionary, which discovery may find."""
+UNLISTED_SHARE = 0.1
+_OPEN = tuple(f"value-{number}" for number in range(1, 31))
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """How values are drawn: each person's value is drawn by itself.
+
+    Attributes:
+        name: the law in one sentence.
+        values: all possible values.
+        weights: float64[d], in proportion to the probability of each value.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    weights: np.ndarray[tuple[int], np.dtype[np.float64]]
+
+    def draw(self, people: int, seed: int | None) -> IntArray:
+        """Return int64[people], the index of each person's value. Randomness: the system's, or repeatable by a seed."""
+        words = (SystemWords() if seed is None else SeededWords(seed, 0)).words(people)
+        upper = np.cumsum(self.weights) / self.weights.sum()
+        uniform = (words >> np.uint64(11)) * 2.0**-53
+        return np.minimum(np.searchsorted(upper, uniform, side="right"), len(self.values) - 1).astype(np.int64)
+
+
+def zipf(dictionary: Dictionary | None, *, unlisted: bool) -> Law:
+    """Return Zipf's law: the value of rank r has a share in proportion to 1/r, in the order of the dictionary.
+
+    Args:
+        dictionary: the campaign's; None: any text is a value, and 30 made-up values take the dictionary's place.
+        unlisted: whether a tenth of the people have one of five values that no dictionary lists, also by Zipf's law.
+    """
+    listed = _OPEN if dictionary is None else tuple(dictionary.items)
+    name = f"Zipf's law over {len(listed):,} values: the value of rank r has a share in proportion to 1/r"
+    weights = _shares(len(listed))
+    if dictionary is None or not unlisted:
+        return Law(name, listed, weights)
+    others = tuple(value for value in UNLISTED if value not in dictionary)
+    parts = ((1.0 - UNLISTED_SHARE) * weights, UNLISTED_SHARE * _shares(len(others)))
+    name += f"; {UNLISTED_SHARE:.0%} of the people have one of {len(others)} values that are not listed"
+    return Law(name, listed + others, np.concatenate(parts))
+
+
+def as_in(path: Path) -> Law:
+    """Return the law of a file with one value a line, or of a .csv with item and count; UsageError if it has none."""
+    counts = read_counts(path)
+    if "" in counts:
+        raise UsageError(f"{path} has an empty value: give one value a line")
+    name = f"the shares of {len(counts):,} values in {path}"
+    return Law(name, tuple(counts), np.array(list(counts.values()), dtype=np.float64))
+
+
+def counted(values: Sequence[str], drawn: IntArray) -> list[tuple[str, int]]:
+    """Return each value that somebody has, and how many people have it, the most frequent first."""
+    held = np.bincount(drawn, minlength=len(values))
+    order = np.argsort(-held, kind="stable")
+    return [(values[index], int(held[index])) for index in order if held[index]]
+
+
+def _shares(number: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    weights = 1.0 / np.arange(1, number + 1)
+    return weights / weights.sum()
