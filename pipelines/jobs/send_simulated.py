@@ -93,7 +93,7 @@ def post_all(
         for start in track(starts, len(starts)):
             texts = [values[index] for index in drawn[start : start + _AT_ONCE]]
             posts = list(_posts(site, many, texts, start))
-            share = -(-len(posts) // _CONNECTIONS)
+            share = max(_PIPELINED, -(-len(posts) // _CONNECTIONS))
             parts = [posts[first : first + share] for first in range(0, len(posts), share)]
             for post, said in chain.from_iterable(pool.map(partial(_settled, site), parts)):
                 if said.fate == "sent":
@@ -138,9 +138,10 @@ def _made(many: ManyClients, stream: Stream, texts: list[str]) -> Octets:
 
 def _settled(site: Site, posts: list[_Post]) -> Iterable[tuple[_Post, Verdict]]:
     """Post until each report is sent or given up; return the last verdict on each."""
-    connection, settled, failures, until = connection_to(site), dict.fromkeys(posts, _NO_ANSWER), 0, math.inf
+    connection, settled = connection_to(site), dict.fromkeys(posts, _NO_ANSWER)
+    failures, until, most = 0, math.inf, _PIPELINED
     while posts:
-        said = _verdicts(connection, posts[:_PIPELINED])
+        said = _verdicts(connection, posts[:most])
         settled.update(zip(posts, said, strict=False))
         again = [post for post, one in zip(posts, said, strict=False) if one.fate == "again"]
         posts = again + posts[len(said) :]
@@ -148,6 +149,9 @@ def _settled(site: Site, posts: list[_Post]) -> Iterable[tuple[_Post, Verdict]]:
             failures, until = 0, math.inf
             continue
         failures += 1
+        if not said:
+            # A server that closes the connection after each answer loses answers that are still on their way.
+            most = 1
         wait = pause(failures, max((settled[post].wait for post in again), default=0.0))
         until = min(until, MACHINE.steady() + _PATIENCE)
         if MACHINE.steady() + wait > until:
