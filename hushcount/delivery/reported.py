@@ -68,6 +68,6 @@ class Refused:
             self._counts[word] += 1
         return word
 
-    def counts(self) -> Mapping[Reported, int]:
+    def counts(self) -> Mapping[str, int]:
         with self._lock:
-            return dict(self._counts)
+            return {word.value: number for word, number in self._counts.items()}

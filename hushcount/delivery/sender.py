@@ -145,7 +145,7 @@ class Sender:
         return Reported.QUEUED
 
     @property
-    def dropped(self) -> Mapping[Reported, int]:
+    def dropped(self) -> Mapping[str, int]:
         """How many values `report` did not queue, by the word that it returned; of this object in this process."""
         return self._refused.counts()
 

@@ -48,9 +48,13 @@ from pathlib import Path
 
 from hushcount.delivery import Sender
 
-policy, window = Path(__file__).with_name("policy.json"), timedelta(seconds={seconds})
-with Sender({site!r}, policy, folder="app-state", window=window) as sender:
-    sender.report({value!r})  # saves the report on disk; a thread sends it within minutes
+here, window = Path(__file__).parent, timedelta(seconds={seconds})
+with Sender({site!r}, here / "policy.json", folder=here / "app-state", window=window) as sender:
+    print("report:", sender.report({value!r}))  # queued; a second one in a window is over_cap
+    print("not queued:", sender.dropped)
+print("waiting:", sender.waiting)  # sent at random times within ten minutes while an app runs, or when it runs next
+
+# Send at once what waits: hushcount send --site {site} --policy policy.json --folder app-state
 '''
 
 
