@@ -19,7 +19,7 @@ from hushcount.arrays import IntArray, Octets
 from hushcount.campaigns.campaign import Stream
 from hushcount.clock import MACHINE
 from hushcount.delivery import Site
-from hushcount.delivery.exchange import Reply, connection_to
+from hushcount.delivery.exchange import NoAnswer, Reply, connection_to
 from hushcount.delivery.publication import Publication, fetch_documents, read_publication
 from hushcount.delivery.verdicts import Verdict, verdict
 from hushcount.delivery.waits import pause
@@ -33,6 +33,8 @@ _AT_ONCE = 1 << 13
 _CONNECTIONS = 64
 _PATIENCE = 60.0
 """Seconds after its first failure at which a report is given up."""
+_START = 10.0
+"""Seconds for which a collector that cannot be reached is asked again."""
 _PIPELINED = 32
 _NO_ANSWER = Verdict("again", "unreachable")
 
@@ -53,13 +55,23 @@ class Posted:
 def published(site: Site, policy: Policy) -> Publication:
     """Fetch the present campaign file, and check it by the policy, as a client does.
 
+    A collector that just starts may not listen yet, so it is asked again for some seconds.
+
     Raises:
         NoAnswer, NotServed: the collector cannot be reached, or does not serve the campaign.
         Untrusted: the policy refuses the campaign.
         UsageError: the campaign has an evaluator, which answers each caller only a few times.
     """
     now, most = MACHINE.seconds(), policy.max_dictionary_bytes
-    documents = fetch_documents(site, policy.campaign_id, {}, now, policy.check, most)
+    until = MACHINE.steady() + _START
+    while True:
+        try:
+            documents = fetch_documents(site, policy.campaign_id, {}, now, policy.check, most)
+            break
+        except NoAnswer as error:
+            if error.failure != "unreachable" or MACHINE.steady() > until:
+                raise
+            time.sleep(0.2)
     publication = read_publication(documents, policy.campaign_id, most)
     policy.accept(publication.campaign, publication.signature, publication.log)
     if publication.campaign.is_oblivious:
