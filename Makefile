@@ -28,7 +28,7 @@ PORTABLE := -m 'not long' -k 'not test_contract or pack or pickled or sharding' 
 # Of the client, with no package but its own three and voprf: also on a Python that the parties do not run on yet.
 # On Python 3.15 hypothesis takes its own generator for garbage, and warns.
 CLIENT := -m 'not long' -W ignore::hypothesis.errors.HypothesisWarning tests/vectors \
-	$(addprefix tests/hushcount/delivery/test_,evaluations.py crashes.py documents.py exchange.py queue.py sender.py) \
+	$(addprefix tests/hushcount/delivery/test_,evaluations.py crashes.py documents.py exchange.py queue.py reported.py sender.py) \
 	$(addprefix tests/hushcount/test_,budget.py client.py client_allowance.py client_budget.py memory_file.py policy.py)
 
 .PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week

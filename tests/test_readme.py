@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ WINDOW = 60
 PATIENCE = 300.0
 FAR = 6.0
 """Standard errors. Of 30 estimates one is farther from the truth with a probability of 6e-8."""
+NAME = "%Y%m%dT%H%M%SZ"
+"""Of a window."""
 COUNTED = "hushcount status"
 """The command before which the reader waits for the window's end."""
 
@@ -84,9 +87,11 @@ def wait_for_the_windows(trial: Path, people: int) -> None:
         assert time.monotonic() < deadline, (trial / "run.log").read_text()
 
 
-def distances(rows: list[dict[str, Any]], truth: dict[str, int]) -> list[float]:
-    """Return how many standard errors each count is from the truth."""
-    return [(row["count"] - truth[row["item"]]) / row["standard_error"] for row in rows]
+def distances(rows: list[dict[str, Any]], truth: dict[str, int], name: str) -> list[float]:
+    """Return how many standard errors each count is from the truth; `name`: the column of the item."""
+    listed = [row for row in rows if row[name] in truth]
+    assert listed
+    return [(row["count"] - truth[row[name]]) / row["standard_error"] for row in listed]
 
 
 @pytest.mark.long
@@ -106,18 +111,26 @@ def test_the_readme_in_order_in_one_fresh_shell_ends_with_a_true_answer(tmp_path
                 wait_for_the_windows(trial, 20_000)
             said = typing.type(line)
             if line.startswith("hushcount ask top"):
-                top = json.loads(typing.type("hushcount ask top --json"))
-                new = json.loads(typing.type("hushcount ask new --json"))
-                assert top["rows"][0]["item"] in said
+                shown = said
+            if line.startswith("hushcount ask total"):
+                total, new = (json.loads(typing.type(f"hushcount ask {word} --json")) for word in ("total", "new"))
+                windows = [f"{datetime.strptime(name, NAME):%Y-%m-%dT%H:%MZ}" for name in total["windows"]]
+                tops = [json.loads(typing.type(f"hushcount ask top --json --window {name}")) for name in windows]
     with (trial / "truth.csv").open(newline="") as rows:
         truth = {row["item"]: int(row["count"]) for row in csv.DictReader(rows)}
     assert sum(truth.values()) == 20_000
-    # Values of 5 % of the people and more are missed with a probability below 1e-9: their count is 8 errors from 0.
-    often = {item for item, count in truth.items() if count > 1000 and not item.startswith("unlisted")}
-    assert often <= {row["item"] for row in top["rows"]}
-    assert max(map(abs, distances(top["rows"], truth))) < FAR
+    # On a busy machine the people arrive in two windows: one of them has half of the people at least.
+    top = max((one["rows"] for one in tops), key=lambda found: found[0]["reports"] if found else 0)
+    assert top[0]["item"] == max(truth, key=lambda item: truth[item])
+    if len(windows) == 1:
+        # Values of 5 % of the people are missed with a probability below 1e-7: their counts are 8 errors from 0.
+        often = {item for item, count in truth.items() if count > 1000 and not item.startswith("unlisted")}
+        assert often <= {row["item"] for row in top}
+        assert max(map(abs, distances(top, truth, "item"))) < FAR
+        assert top[0]["item"] in shown
+    assert max(map(abs, distances(total["rows"], truth, "group"))) < FAR
     wrong = dict(zip(truth, reversed(truth.values()), strict=True))
-    assert max(map(abs, distances(top["rows"], wrong))) > FAR, "another truth is rejected"
+    assert max(map(abs, distances(total["rows"], wrong, "group"))) > FAR, "another truth is rejected"
     # A value of 100 people is missed with a probability of 1e-8.
     assert {f"unlisted-{number}" for number in range(1, 6)} <= set(re.findall(r"unlisted-\d", json.dumps(new)))
     assert "trial" in (trial / "page.html").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from pipelines.console.tables import Table, by_reason, facts, stamp
 
 _LAW = "law"
 _RUNS, _PEOPLE, _SHOWN = 10, 20_000, 10
-_MOST_PEOPLE = 10**8
+_MOST_PEOPLE = 10**7
 
 
 def simulate(  # two uses, each with its options
@@ -128,6 +128,8 @@ def _sent(  # each is an option
         raise UsageError(f"people is {people:,}, must be from 1 to {_MOST_PEOPLE:,}")
     if out is not None and out.suffix not in (".csv", ".tsv"):
         raise UsageError(f"out is {out}, must end with .csv (true counts) or .tsv (each person's value)")
+    if out is not None and not out.parent.is_dir():
+        raise UsageError(f"out is {out}, but {out.parent} is not a directory: make it first")
     place = Site(site, plain=plain)
     publication = published(place, Policy.read(policy, Newest()))
     campaign = publication.campaign
@@ -136,7 +138,7 @@ def _sent(  # each is an option
         if values is None
         else simulated_people.as_in(values)
     )
-    drawn, began = law.draw(people, seed), MACHINE.now()
+    drawn = law.draw(people, seed)
     with Progress(*_columns(), console=progress_console(), transient=True) as bars:
         track = lambda parts, total: bars.track(parts, total, description="send")  # noqa: E731
         posted = post_all(place, publication, law.values, drawn, track)
@@ -155,7 +157,7 @@ def _sent(  # each is an option
         "accepted": len(posted.accepted),
         "sent": {stream: posted.sent[stream] for stream in campaign.streams},
         "given_up": dict(posted.given_up),
-        "from": stamp(began),
+        "from": stamp(posted.began[0]),
         "to": stamp(MACHINE.now()),
         "truth": rows,
     }

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from itertools import chain
 
@@ -29,7 +30,8 @@ from hushcount.policy import Policy
 from hushcount.threads import available_threads
 from keys.opening_engines import sealing_for
 
-_AT_ONCE = 1 << 13
+_AT_ONCE = 1 << 15
+"""People of one block. Their reports are made before the first is posted, so that they arrive in few seconds."""
 _CONNECTIONS = 64
 _PATIENCE = 60.0
 """Seconds after its first failure at which a report is given up."""
@@ -45,11 +47,13 @@ class Posted:
 
     Attributes:
         accepted: indices of the people all of whose reports the collector has on its disk.
+        began: when the first report of each block was posted.
     """
 
     accepted: list[int] = field(default_factory=list)
     sent: Counter[Stream] = field(default_factory=Counter)
     given_up: Counter[str] = field(default_factory=Counter)
+    began: list[datetime] = field(default_factory=list)
 
 
 def published(site: Site, policy: Policy) -> Publication:
@@ -105,6 +109,7 @@ def post_all(
         for start in track(starts, len(starts)):
             texts = [values[index] for index in drawn[start : start + _AT_ONCE]]
             posts = list(_posts(site, many, texts, start))
+            posted.began.append(MACHINE.now())
             share = max(_PIPELINED, -(-len(posts) // _CONNECTIONS))
             parts = [posts[first : first + share] for first in range(0, len(posts), share)]
             for post, said in chain.from_iterable(pool.map(partial(_settled, site), parts)):

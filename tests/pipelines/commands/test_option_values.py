@@ -63,6 +63,9 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("simulate", "epsilon"): (("simulate", "--mechanism", "grr", "--values", "VALUES"), ("0", *FEW)),
     ("simulate", "runs"): (("simulate", "--mechanism", "grr", "--values", "VALUES", "--epsilon", 1), ("0", *WHOLE)),
     ("simulate", "seed"): (("simulate",), WHOLE),
+    ("simulate", "people"): (
+        ("simulate", "--send", "--site", "http://127.0.0.1:9", "--policy", "none.json"), ("0", *WHOLE),
+    ),
     ("ledger set", "epsilon"): ((*LEDGER, "--delta", 0), ("0", "nan", "-1", "1e300")),
     ("ledger set", "delta"): ((*LEDGER, "--epsilon", 1), ("1", *REAL)),
     ("ledger set", "renew-days"): ((*LEDGER, "--epsilon", 1, "--delta", 0), ("0", *WHOLE)),

@@ -165,6 +165,7 @@ def test_each_use_names_what_it_needs_and_refuses_what_the_other_has(
         ((*of_runs, "--plain-http"), "--plain-http"),
         ((*there, "--people", 0), "people is 0"),
         ((*there, "--out", "truth.txt"), "truth.txt"),
+        ((*there, "--out", "none/truth.csv"), "none/truth.csv"),
         ((*there, "--values", "none.txt"), "none.txt"),
         (("--send", "--site", "http://c.example", "--policy", terms), "https://"),
     ):
