@@ -114,8 +114,7 @@ class Sender:
         self._deliverer = Deliverer(
             site, self._queue, self._arrivals, self._present, self._budget, self._maker, asker, self._tell, clock
         )
-        self._is_durable = home is not None
-        self._background = Background(self._deliverer, self._tell, clock)
+        self._is_durable, self._background = home is not None, Background(self._deliverer, self._tell, clock)
 
     def report(self, value: str) -> Reported:
         """Make and queue the reports of one value, one for each stream of the campaign; return what became of them.
