@@ -34,7 +34,7 @@ _AT_ONCE = 1 << 15
 """People of one block. Their reports are made before the first is posted, so that they arrive in few seconds."""
 _CONNECTIONS = 64
 _PATIENCE = 60.0
-"""Seconds after its first failure at which a report is given up."""
+"""Seconds without any success after which the reports of a connection are given up."""
 _START = 10.0
 """Seconds for which a collector that cannot be reached is asked again."""
 _PIPELINED = 32
@@ -95,7 +95,7 @@ def post_all(
 ) -> Posted:
     """Make one report of each stream for each person, and post each with a token of this person alone.
 
-    A refusal that asks to wait is honoured, for a minute after the first one; any other ends this report.
+    A refusal that asks to wait is honoured, for a minute without any success; any other refusal ends this report.
 
     Args:
         drawn: int64[people], the index of each person's value in `values`.
@@ -135,7 +135,8 @@ def _posts(site: Site, many: ManyClients, texts: list[str], first: int) -> Itera
     campaign = many.campaign
     made = {stream: _made(many, stream, texts) for stream in campaign.streams}
     bearer = "" if site.app_token is None else f"Authorization: Bearer {site.app_token}\r\n"
-    head = f"HTTP/1.1\r\nHost: {site.host}:{site.port}\r\nContent-Type: application/octet-stream\r\n{bearer}"
+    host = f"[{site.host}]" if ":" in site.host else site.host
+    head = f"HTTP/1.1\r\nHost: {host}:{site.port}\r\nContent-Type: application/octet-stream\r\n{bearer}"
     for number in range(len(texts)):
         token = secrets.token_urlsafe(32)
         for stream, reports in made.items():
