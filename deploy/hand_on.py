@@ -9,6 +9,8 @@ A party's other outputs are not copied.
                       --fetch receipts/aux-server=gs://example-aux-server-receipts/receipts/aux-server \
                       --fetch receipts/analyzer=gs://example-analyzer-receipts/receipts/analyzer
 
+Without --config it reads the file that HUSHCOUNT_CONFIG names, else deployment.toml.
+
 The jobs of a recipient read the folder of their stream and the summary. The other stream's folder and the dead letters
 are in the same directory, and neither a mount nor a bucket's policy can give access to a part of the directory. So each
 recipient gets copies in its own place. If an output is deleted, its copy is deleted too. The next call repeats a copy
@@ -24,6 +26,7 @@ deleted with the outputs.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import threading
@@ -84,7 +87,8 @@ class Fetch:
 def main(arguments: Sequence[str]) -> None:
     """Hand on missing outputs and statements, once or repeatedly."""
     parser = argparse.ArgumentParser(prog="hand_on", description="Hand on to each recipient its own folder.")
-    parser.add_argument("--config", type=Path, required=True, help="Deployment file of the party that hands on.")
+    found = Path(os.environ.get("HUSHCOUNT_CONFIG", "deployment.toml"))
+    parser.add_argument("--config", type=Path, default=found, help="Deployment file of the party that hands on.")
     parser.add_argument(
         "--hand", action="append", default=[], help="OUTPUT/FOLDER=WHERE, or stated=WHERE; once for each recipient."
     )

@@ -27,6 +27,7 @@ NAV = {
         "For operators": "docs/operators.md",
         "Every key of the deployment file": "docs/deployment-file.md",
         "Each party apart": "deploy/README.md",
+        "For the second party": "deploy/second-party/README.md",
         "Back up and restore": "docs/backup.md",
         "The log": "docs/log.md",
         "Performance": "docs/performance.md",

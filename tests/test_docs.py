@@ -24,6 +24,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "SECURITY.md",
     ROOT / "deploy" / "README.md",
+    ROOT / "deploy" / "second-party" / "README.md",
     ROOT / "vectors" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hushcount import __version__
+from tests.containers.build import EXTRAS
 from tests.containers.site import Site
 from tests.support.jobs import write_lines
 
@@ -107,17 +108,24 @@ def _copy(directory: Path, length: str, grace: str) -> None:
 def _settled(directory: Path, project: str, file: str, images: Mapping[str, str] | None, **more: str) -> Site:
     """Add what differs from machine to machine to .env."""
     port = free_port()
-    variables = {
-        "COMPOSE_PROJECT_NAME": project,
-        "SITE": "localhost",
-        "LISTEN": f"127.0.0.1:{port}",
-        "CADDY_IMAGE": STANDIN if images is None else images["caddy"],
-        "VERSION": os.environ.get("VERSION", __version__),
-        **more,
-    }
+    given = {"caddy": STANDIN} if images is None else images
+    variables = {**machine(project, port, given), "SITE": "localhost", **more}
     with (directory / ".env").open("a") as settings:
         settings.writelines(f"{name}={value}\n" for name, value in variables.items())
-    return Site(directory, project, port, (file,))
+    return Site(directory, project, port, tuple(file.split(":")))
+
+
+def machine(project: str, port: int, images: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of compose files that differ from machine to machine; base images are those of `images`."""
+    bases = {"BASE": "python", "BUILDER": "builder", "CADDY_IMAGE": "caddy"}
+    return {
+        "COMPOSE_PROJECT_NAME": project,
+        "LISTEN": f"127.0.0.1:{port}",
+        "VERSION": os.environ.get("VERSION", __version__),
+        "CHECKOUT": str(ROOT),
+        "EXTRAS": EXTRAS,
+        **{name: images[image] for name, image in bases.items() if image in images},
+    }
 
 
 def paste(commands: str, directory: Path) -> str:

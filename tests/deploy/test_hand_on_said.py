@@ -187,6 +187,19 @@ def test_what_a_party_here_says_is_not_fetched_from_elsewhere(hand_on: ModuleTyp
         hand_on.main(["--config", str(tmp_path / "deployment.toml")])
 
 
+def test_without_an_option_the_deployment_file_is_found_as_by_hushcount(
+    hand_on: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ["--hand", f"stated={tmp_path}"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HUSHCOUNT_CONFIG", raising=False)
+    with pytest.raises(UsageError, match=r"deployment file deployment\.toml does not exist"):
+        hand_on.main(asked)
+    monkeypatch.setenv("HUSHCOUNT_CONFIG", "named.toml")
+    with pytest.raises(UsageError, match=r"deployment file named\.toml does not exist"):
+        hand_on.main(asked)
+
+
 def test_a_place_that_cannot_be_listed_is_named_and_holds_up_nothing_else(
     hand_on: ModuleType, site: Site, store: type[StubStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
