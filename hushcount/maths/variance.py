@@ -45,7 +45,7 @@ class SupportLaw:
         """How much more a client with the item adds to its score, on average, than another client: `p* - q*`."""
         return np.asarray(np.subtract(self.own, self.other), dtype=np.float64)
 
-    def noise(self, n: float, share: Numbers, near: Numbers | None = None) -> FloatArray:
+    def noise(self, n: Numbers, share: Numbers, near: Numbers | None = None) -> FloatArray:
         """Return the exact variance of an estimated count that randomisation causes, in users squared.
 
         `[F p*(1-p*) + (n-F) q*(1-q*)] / (p*-q*)^2 - (n-F) clash` with `F = n share`.

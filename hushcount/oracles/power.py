@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from hushcount.arrays import FloatArray
+from hushcount.oracles.estimates import quantile
 from hushcount.oracles.mechanism import Mechanism
 
 MOST_REPORTS = 10**12
+_SQUARES = 0.03
+"""The sum of the squared shares of items by Zipf's law, of 1,000 items or more: it is 0.029 and less."""
 _ROOM = np.linspace(1.0, 1.2, 400)
 
 
@@ -18,14 +21,23 @@ def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rat
     for the least t with `P(Bin(n, q*) >= t) <= rate`. If exactly `share n` clients hold the item, the count varies
     less.
 
+    In a pool or a block the power depends on what all others hold. Then it is that of the normal law; the others are
+    taken to hold items by Zipf's law in a pool, and items of the same block in a block, which is the worst case.
+
     Args:
-        mechanism: of independent functions, in one block.
+        mechanism: any.
         reports: n of each.
         share: in (0, 1].
         rate: of false detections.
     """
+    from scipy.special import ndtr
     from scipy.stats import binom
 
+    law = mechanism.law
+    if law.clash or law.least < 0.0:
+        collisions = mechanism.collision_variance(_SQUARES * reports**2)
+        null, true = (np.sqrt(law.noise(reports, held) + collisions) for held in (0.0, share))
+        return np.asarray(ndtr((reports * share - quantile(rate) * null) / true), dtype=np.float64)
     p, q = mechanism.p_star, mechanism.q_star
     return np.asarray(binom.sf(binom.isf(rate, reports, q), reports, q + share * (p - q)), dtype=np.float64)
 
