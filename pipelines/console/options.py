@@ -76,6 +76,16 @@ Results = Annotated[
 ]
 Window = Annotated[str | None, Option("--window", help="Only this window, as 2026-12-24 or 2026-12-24T13:00Z.")]
 Last = Annotated[int, Option("--last", help="Number of newest windows.", min=1, max=_MOST_WINDOWS)]
+LastAsked = Annotated[
+    int | None, Option("--last", help="Number of newest windows.", min=1, max=_MOST_WINDOWS, show_default="30")
+]
+LastAdded = Annotated[
+    int | None, Option("--last", help="Number of newest windows, added up.", min=1, max=_MOST_WINDOWS, show_default="1")
+]
+RangeFrom = Annotated[
+    str | None, Option("--from", help="First window of a range, as 2026-12-24.", show_default="the oldest")
+]
+RangeTo = Annotated[str | None, Option("--to", help="Last window of the range.", show_default="the newest")]
 LastTogether = Annotated[int, Option("--last", help="Number of newest windows to add up.", min=1, max=_MOST_WINDOWS)]
 Against = Annotated[
     int | None,

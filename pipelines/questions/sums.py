@@ -14,6 +14,8 @@ from hushcount.questions.counted import Counted, Group
 from hushcount.questions.totals import total
 from pipelines.jobs.results import COLUMNS, estimate_table
 from pipelines.jobs.table_files import schema_of
+from pipelines.questions.selection import each_item
+from pipelines.questions.sources import Source
 
 SCHEMA = schema_of("window", "epoch", "group", "items", "missing", "reports", "share", *COLUMNS[1:], "repeated")
 """Columns of a table with one row for each window, epoch and group; counts and errors are in users.
@@ -89,6 +91,9 @@ of results that were added up, one for each window and epoch. A client that repo
 times.
 """
 
+TOP = ("item", "results", "reports", "share", *COLUMNS[1:], "repeated")
+"""Columns of the totals of single items."""
+
 
 def totals_table(results: Sequence[Counted], groups: Sequence[Group], levels: Levels | None = None) -> pa.Table:
     """Return the total of each group over all results, with the columns TOTALS, in the order of the groups.
@@ -117,6 +122,18 @@ def totals_table(results: Sequence[Counted], groups: Sequence[Group], levels: Le
         "repeated": [any(one.campaign.memory for one in results)] * many,
     }
     return pa.table([columns[name] for name in TOTALS.names], schema=TOTALS)
+
+
+def top_totals(source: Source, levels: Levels | None = None) -> pa.Table:
+    """Return the detected totals of single items over the windows, with the columns TOP, ordered by falling count.
+
+    Raises:
+        UsageError: no item was counted in all windows.
+    """
+    table = totals_table(source.counted, each_item([source]), levels)
+    table = table.rename_columns(["item" if name == "group" else name for name in table.column_names])
+    order = [("count", "descending"), ("item", "ascending")]
+    return table.filter(table["detected_all"]).select(TOP).sort_by(order)
 
 
 def _shares(counts: FloatArray, reports: int) -> FloatArray:
