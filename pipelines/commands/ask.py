@@ -160,7 +160,7 @@ def total(
     if not chosen.names:
         table = table.sort_by([("count", "descending"), ("group", "ascending")])
     seen = findings(table.to_pylist(), [one.name for one in groups] if chosen.names else (), "group")
-    title = f"{answer_tables.title_of(source)}: totals"
+    title = f"{answer_tables.title_of(source)}: totals ± errors"
     says = [
         *sentences.of_cut(min(show, len(seen)), len(seen)),
         *([] if seen else sentences.of_nothing(source)),
@@ -168,7 +168,7 @@ def total(
         *left_out,
         *sentences.of_results(source.counted),
     ]
-    people = [answer_tables.largest(title, seen[:show], "group") if seen else f"{title}, none is detected"]
+    people = [answer_tables.largest(title, seen[:show], "group") if seen else f"{title}: no item is detected"]
     return answers.answer("total", [source], table, people, says, out)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
@@ -98,7 +98,7 @@ def run(
         logs = Logs(deployment)
         work = partial(look, deployment, wait=wait, say=say, logs=logs)
         done = _look(deployment, logs, Looks(), work, lambda _: True)
-        _show_done(done, as_json, done.waiting)
+        _show_done(done, as_json, done.waiting, [] if as_json else _next_results(deployment, logs))
         raise Exit(1 if done.problems else 0)
     _watch(config, look, say, pause, console, as_json)
 
@@ -220,7 +220,15 @@ def _stopped_within(stop: threading.Event, pause: timedelta) -> bool:
         return True
 
 
-def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
+def _next_results(deployment: Deployment, logs: Logs) -> list[str]:
+    from pipelines.deployment.campaigns import read_epochs
+    from pipelines.windows.rules import next_result
+
+    each = read_epochs(deployment.campaigns)[0]
+    return [f"{one.campaign}: {next_result(deployment, one, logs.known(one.campaign), MACHINE.now())}" for one in each]
+
+
+def _show_done(done: Done, as_json: bool, waiting: list[str], later: Sequence[str] = ()) -> None:
     if as_json:
         show_json(asdict(done))
         return
@@ -237,7 +245,8 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
         for name in names:
             _print(console, "", f"{what}: {name}")
     if not (any(results.values()) or done.dropped or done.problems):
-        _print(console, "", "nothing is due")
+        for said in later or [""]:
+            _print(console, "", f"nothing is due{said and f' now; {said}'}")
     warnings = (
         ("waits", waiting, "yellow"),
         ("dropped", done.dropped, "bold red"),

@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"\(?[-+~<]?[0-9][0-9,.e+-]*( ± [0-9][0-9,.]*)?( -?[0-9.]+
 _LONGEST_WORD = 26
 """Longest word that is never broken into two lines: a time with its zone fits, a long path or digest may not."""
 _GAP = 2
-_BARS = (8, 24)
+_BARS = (6, 24)
 """The least and the greatest width of a column of bars."""
 
 

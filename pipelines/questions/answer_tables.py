@@ -114,7 +114,7 @@ def top(source: Source, table: pa.Table, show: int) -> Iterator[RenderableType]:
     if len(source.windows) == 1 and len(epochs) > 1:
         parts = {f" epoch {epoch}": [row for row in rows if row["epoch"] == epoch] for epoch in epochs}
     for name, part in parts.items():
-        heading = f"{title}{name}: {len(part):,} detected {'item' if len(part) == 1 else 'items'}"
+        heading = f"{title}{name}: {len(part):,} detected {'item' if len(part) == 1 else 'items'}, counts ± errors"
         yield largest(heading, part[:show]) if part else heading
 
 
@@ -141,8 +141,8 @@ def largest(title: str, rows: Sequence[Row], head: str = "item") -> Table:
                 *([state] if named else []),
             )
         )
-    heads = ("item", "share", "", "count ± error", "share, 95 %, all rows", *(["state"] if named else []))
-    return Table(title, heads, lines, words=("item", "state"))
+    heads = ("item", "share", "", "count", "95 % interval", *(["state"] if named else []))
+    return Table(title, heads, lines, words=("item",))
 
 
 def _share(row: Row, column: str) -> float:
@@ -165,8 +165,8 @@ def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> 
         )
         for one in found
     ]
-    heads = ("item", *sides, "difference, 95 %, all rows", "ratio", "verdict")
-    return Table(title, heads, lines, words=("item", *sides, "verdict"))
+    heads = ("item", *sides, "difference, 95 %", "ratio", "verdict")
+    return Table(title, heads, lines, words=("item", *sides))
 
 
 def discovered(title: str, rows: Sequence[Row]) -> Table:

@@ -98,10 +98,8 @@ def of_nothing(source: Source) -> Iterator[str]:
     looks = len(source.followed) * (len(source.places) if len(source.windows) == 1 else 1)
     sight = sight_of(campaign.require_frequency(), reports, looks, repeats=repeats)
     yield sight.words("people" if campaign.shuffle.cap == 1 and not many else "reports")
-    yield (
-        "to see rarer items: add windows up (hushcount ask top --last 7), or plan more people, longer windows or a "
-        "larger epsilon (hushcount init)"
-    )
+    added = "" if len(source.windows) > 1 else "add windows up (hushcount ask top --last 7), or "
+    yield f"to see rarer items: {added}plan more people, longer windows or a larger epsilon (hushcount init)"
 
 
 def of_found(source: Source) -> Iterator[str]:
@@ -140,12 +138,14 @@ def _seen(probability: float) -> str:
 
 def of_change(one: Change) -> str:
     """Say how a share changed, and the probability that chance alone changes any row's share so much."""
-    moved = {"rise": "is up", "fall": "is down"}.get(verdict_of(one), "has no sure change,")
+    verdict, before, after = verdict_of(one), percent(one.before), percent(one.after)
+    said = f"has {before} of reports before and {after} after"
+    if verdict != "not significant":
+        said = f"is {'up' if verdict == 'rise' else 'down'} from {before} to {after} of reports"
     between = f"{percent(one.low_all, signed=True)} to {percent(one.high_all, signed=True)}"
     return (
-        f"{shown(one.group)} {moved} from {percent(one.before)} to {percent(one.after)} of reports, a difference of "
-        f"{between} (95 %, corrected for all rows); the probability that chance alone changes any of the rows so much "
-        f"is {chance(one.p_bonferroni)}"
+        f"{shown(one.group)} {said}, a difference of {between} (95 %, corrected for all rows); the probability that "
+        f"chance alone changes any of the rows so much is {chance(one.p_bonferroni)}"
     )
 
 
