@@ -25,6 +25,7 @@ _MOST_WINDOWS = 1_000_000
 _MOST_DEPTH = 64
 
 Json = Annotated[bool, Option("--json", help="Print the result as JSON on standard output.")]
+Explain = Annotated[bool, Option("--explain", help="Show the guarantee in full, not in two lines.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace an older result.")]
 Runner = Annotated[str, Option("--runner", help="Beam runner; any Beam option may follow after a bare --.")]
 _CONFIG = ("--config", "-c")
