@@ -191,7 +191,7 @@ def new(
     source = answers.source_of(config, campaign and [campaign], None, last, window)
     table = new_table(source)
     newest = list({row["item"]: row for row in table.to_pylist()}.values())
-    title = f"{source.name}: {len(newest):,} discovered values, the newest first"
+    title = f"{source.name}: {len(newest):,} discovered {'value' if len(newest) == 1 else 'values'}, the newest first"
     says = [
         *sentences.of_cut(min(show, len(newest)), len(newest)),
         *sentences.of_new(source, table),

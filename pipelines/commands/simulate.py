@@ -44,4 +44,8 @@ def simulate(
         )
     if result.other:
         note(f"{result.other:,} values are not in the dictionary and count as 'other'")
-    return Answer(result.as_dict(), [facts(f"{mechanism}, {result.runs} runs", result.as_dict())])
+    ratios = (
+        "  l2 ratios: the measured l2 over its lower bound, and over the l2 that theory predicts; a ratio below 1 is "
+        f"the chance of {result.runs:,} runs, and more --runs bring the second ratio closer to 1"
+    )
+    return Answer(result.as_dict(), [facts(f"{mechanism}, {result.runs} runs", result.as_dict()), ratios])

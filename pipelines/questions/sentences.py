@@ -157,7 +157,7 @@ def of_changes(found: Sequence[Change]) -> Iterator[str]:
         yield f"{'significant' if found[0].significant else 'not significant'}: {of_change(found[0])}"
     else:
         said = (
-            f"{up + down:,} of {many:,} differences are significant, {up:,} up and {down:,} down: of those, "
+            f"{up + down:,} of {many:,} differences {'is' if up + down == 1 else 'are'} significant, {up:,} up and {down:,} down: of those, "
             f"{100.0 * (1.0 - CONFIDENCE):.3g} % at most are expected to be due to chance"
             if up + down
             else f"none of {many:,} differences is significant"
@@ -219,8 +219,8 @@ def of_items(table: pa.Table, shown: Sequence[str], *, of_all: bool) -> Iterator
 
 def of_undetected(table: pa.Table, shown: Sequence[str], head: str) -> Iterator[str]:
     """Explain the parentheses of counts that are not detected in their window, if a shown row has any."""
-    states = table.select([head, "detected_all"]).to_pylist()
-    if any(row[head] in shown and state_of(row) != "detected" for row in states):
+    states = table.select([head, "detected_all", "count"]).to_pylist()
+    if any(row[head] in shown and row["count"] is not None and state_of(row) != "detected" for row in states):
         yield "(in parentheses) not detected in this window: the count may be noise alone"
 
 
@@ -240,6 +240,7 @@ def of_totals(items: int) -> str:
 
 def of_new(source: Source, table: pa.Table) -> Iterator[str]:
     """Explain the counts of discovered values, and missing counts and values; `table`: a table of `new_table`."""
+    yield from of_undetected(table, table["item"].to_pylist(), "item")
     sources = table["source"].to_pylist()
     if "discovery" in sources:
         yield "+ the noisy count that discovery released, because no dictionary has the value"
