@@ -157,8 +157,8 @@ def of_changes(found: Sequence[Change]) -> Iterator[str]:
         yield f"{'significant' if found[0].significant else 'not significant'}: {of_change(found[0])}"
     else:
         said = (
-            f"{up + down:,} of {many:,} differences {'is' if up + down == 1 else 'are'} significant, {up:,} up and {down:,} down: of those, "
-            f"{100.0 * (1.0 - CONFIDENCE):.3g} % at most are expected to be due to chance"
+            f"{up + down:,} of {many:,} differences {'is' if up + down == 1 else 'are'} significant, {up:,} up and "
+            f"{down:,} down: of those, {100.0 * (1.0 - CONFIDENCE):.3g} % at most are expected to be due to chance"
             if up + down
             else f"none of {many:,} differences is significant"
         )
