@@ -71,15 +71,37 @@ class Sight:
 
 def percent(share: float) -> str:
     """Return a share in per cent, in two digits: 4.9 %, 0.012 %, 100 %."""
-    return f"{100.0 * share:.{2 if share < 0.0995 else 3}g} %"
+    return f"{100.0 * share:.{2 if share < 0.995 else 3}g} %"
+
+
+def least_share(mechanism: Mechanism, reports: int, looks: int) -> float | None:
+    """Return the least share that is detected with probability POWER; None if not even an item that all hold is.
+
+    Args:
+        mechanism: of a campaign. In a pool or a block the result depends on the values of all others, and is an
+            approximation (`detection_power`).
+        reports: n, at least 1.
+        looks: number of items that are looked at together.
+    """
+    rate, n = _rate(looks), np.array([float(reports)])
+
+    def shows(share: float) -> bool:
+        return bool(detection_power(mechanism, n, share, rate)[0] >= POWER)
+
+    if not shows(1.0):
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if shows(middle) else (middle, high)
+    return high
 
 
 def sight_of(mechanism: Mechanism, reports: int, looks: int, wanted: float = WANTED, repeats: int = 1) -> Sight:
     """Return what `reports` can show if `looks` items are looked at together.
 
     Args:
-        mechanism: of a campaign. In a pool or a block the result depends on the values of all others, and is an
-            approximation (`detection_power`).
+        mechanism: as in `least_share`.
         reports: n, at least 1, of one window.
         looks: number of items that are looked at; for `ask top` the items that the campaign follows.
         wanted: the share that matters, in (0, 1].
@@ -90,21 +112,16 @@ def sight_of(mechanism: Mechanism, reports: int, looks: int, wanted: float = WAN
     """
     if reports < 1 or not 0.0 < wanted <= 1.0:
         raise ValueError(f"reports is {reports}, must be at least 1; share is {wanted:g}, must be in (0, 1]")
-    rate, answers = FALSE_DETECTIONS / max(1, looks), np.array([float(-(-reports // repeats))])
-
-    def seen(share: float) -> bool:
-        return bool(detection_power(mechanism, answers, share, rate)[0] >= POWER)
-
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if seen(middle) else (middle, high)
-    enough = reports_to_detect(mechanism, wanted, POWER, rate)
+    enough = reports_to_detect(mechanism, wanted, POWER, _rate(looks))
     return Sight(
         reports=reports,
         looks=looks,
         wanted=wanted,
         standard_error=math.sqrt(repeats * float(mechanism.variance(reports, wanted))),
-        least_share=high if seen(high) else None,
+        least_share=least_share(mechanism, -(-reports // repeats), looks),
         needed=None if enough is None else repeats * enough,
     )
+
+
+def _rate(looks: int) -> float:
+    return FALSE_DETECTIONS / max(1, looks)
