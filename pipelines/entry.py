@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable
 from io import TextIOWrapper
 
+from pipelines.console.charts import PLAIN
 from pipelines.console.loading import loading
 
-_PLAIN = {"±": "+-", "ε": "epsilon", "δ": "delta", "…": "...", "≥": ">=", "≤": "<="}
+_PLAIN = {**PLAIN, "±": "+-", "ε": "epsilon", "δ": "delta", "…": "...", "≥": ">=", "≤": "<="}
 _PLAINLY = "hushcount-plainly"
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hushcount.errors import UsageError
 from pipelines.console import options
 from pipelines.console.answer import Answer
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def top(
@@ -17,34 +12,31 @@ def top(
     config: options.Config = options.HERE,
     result: options.Results = None,
     window: options.Window = None,
+    last: options.LastAdded = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
-    """Use it to see the most frequent detected items of the newest window.
+    """Use it to see the most frequent detected items, of the newest window or added up over several.
 
-    Example: hushcount ask top
+    Example: hushcount ask top --last 7
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.items import top_table
+    from pipelines.questions.sums import top_totals
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, result, window=window)
-    source = source.of(source.windows[-1:])
-    table, short = top_table(source), answer_tables.short_names(source.windows)
-    people: list[RenderableType] = []
-    for place in source.places:
-        rows = [row for row in table.to_pylist() if row["epoch"] == place.campaign.epoch]
-        epoch = f" epoch {place.campaign.epoch}" if len(source.places) > 1 else ""
-        title = f"{source.name}, {short[place.window]}{epoch}: {min(show, len(rows)):,} of {len(rows):,} detected items"
-        people.append(answer_tables.largest(title, rows[:show]))
-    looks = len(source.followed) * len(source.places)
+    source = answers.source_of(config, campaign, result, last, window, first, end, usual=1)
+    if (last, first, end) == (None, None, None):
+        source = source.of(source.windows[-1:])
+    table = top_table(source) if len(source.windows) == 1 else top_totals(source)
     says = [
-        sentences.of_looks(looks),
-        *sentences.of_other(source.counted),
+        *sentences.of_top(source, table, show),
         *sentences.of_found(source),
         *sentences.of_results(source.counted),
     ]
-    return answers.answer("top", [source], table, people, says, out)
+    return answers.answer("top", [source], table, answer_tables.top(source, table, show), says, out)
 
 
 def item(
@@ -52,8 +44,10 @@ def item(
     config: options.Config = options.HERE,
     result: options.Results = None,
     item: options.Item = None,
-    last: options.Last = 30,
+    last: options.LastAsked = None,
     window: options.Window = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
     show: options.Show = 10,
     out: options.OutTable = None,
     plot: options.Plot = None,
@@ -71,14 +65,16 @@ def item(
     answers.require_free(out)
     if plot is not None:
         require_pictures("--plot")
-    source = answers.source_of(config, campaign, result, last, window)
+    source = answers.source_of(config, campaign, result, last, window, first, end)
     items = [canonical(one) for one in item or ()]
     table = items_table(source, items)
     shown = (items or most_frequent(table))[:show]
     if plot is not None:
         write_plot(plot, table, shown)
     says = [*sentences.of_items(table, shown, of_all=not items), *sentences.of_results(source.counted)]
-    return answers.answer("item", [source], table, answer_tables.over_windows(source.name, table, shown), says, out)
+    charts = answer_tables.trends(answer_tables.title_of(source), table, shown)
+    people = [*charts, *answer_tables.over_windows(source.name, table, shown)]
+    return answers.answer("item", [source], table, people, says, out)
 
 
 def sum_(
@@ -94,8 +90,10 @@ def sum_(
     by_prefix: options.ByPrefix = None,
     depth: options.Depth = 1,
     from_right: options.FromRight = False,
-    last: options.Last = 30,
+    last: options.LastAsked = None,
     window: options.Window = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -108,7 +106,7 @@ def sum_(
     from pipelines.questions.sums import largest_groups, sums_table
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, result, last, window)
+    source = answers.source_of(config, campaign, result, last, window, first, end)
     chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
     if chosen.is_nothing and by_prefix is None:
         raise UsageError("nothing to sum: give --item, --group, --glob, --prefix, --file, --all or --by-prefix")
@@ -118,7 +116,7 @@ def sum_(
     # If the groups are a tree of paths, show the largest nodes in the order of the tree.
     names = [one.name for one in groups if by_prefix is None or one.name in chief][:show]
     says = [
-        *sentences.of_sums(table, len(groups), len(names), of_paths=by_prefix is not None),
+        *sentences.of_sums(table, len(groups), names, of_paths=by_prefix is not None),
         sentences.of_looks(table.num_rows, are_shown=False),
         *sentences.of_results(source.counted),
     ]
@@ -139,7 +137,9 @@ def total(
     by_prefix: options.ByPrefix = None,
     depth: options.Depth = 1,
     from_right: options.FromRight = False,
-    last: options.Last = 30,
+    last: options.LastAsked = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -148,25 +148,34 @@ def total(
     Example: hushcount ask total --last 30 --item dark-mode
     """
     from pipelines.questions import answer_tables, answers, sentences
+    from pipelines.questions.findings import findings
     from pipelines.questions.selection import Chosen
     from pipelines.questions.sums import totals_table
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, result, last)
+    source = answers.source_of(config, campaign, result, last, None, first, end)
     chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
     groups, left_out = answers.groups_of([source], chosen)
     table = totals_table(source.counted, groups)
     if not chosen.names:
         table = table.sort_by([("count", "descending"), ("group", "ascending")])
-    title = answer_tables.title_of(source)
-    says = [*sentences.of_totals(table, show), *left_out, *sentences.of_results(source.counted)]
-    return answers.answer("total", [source], table, [answer_tables.totals(title, table.to_pylist()[:show])], says, out)
+    seen = findings(table.to_pylist(), [one.name for one in groups] if chosen.names else (), "group")
+    title = f"{answer_tables.title_of(source)}: totals ± errors"
+    says = [
+        *sentences.of_cut(min(show, len(seen)), len(seen)),
+        *([] if seen else sentences.of_nothing(source)),
+        sentences.of_totals(len(groups)),
+        *left_out,
+        *sentences.of_results(source.counted),
+    ]
+    people = [answer_tables.largest(title, seen[:show], "group") if seen else f"{title}: no item is detected"]
+    return answers.answer("total", [source], table, people, says, out)
 
 
 def new(
     config: options.Config = options.HERE,
     campaign: options.CampaignId = None,
-    last: options.Last = 30,
+    last: options.LastAsked = None,
     window: options.Window = None,
     show: options.Show = 10,
     out: options.OutTable = None,
@@ -182,8 +191,12 @@ def new(
     source = answers.source_of(config, campaign and [campaign], None, last, window)
     table = new_table(source)
     newest = list({row["item"]: row for row in table.to_pylist()}.values())
-    title = f"{source.name}: {min(show, len(newest)):,} of {len(newest):,} discovered values, the newest first"
-    says = [*sentences.of_new(source, table), *sentences.of_results(source.counted)]
+    title = f"{source.name}: {len(newest):,} discovered {'value' if len(newest) == 1 else 'values'}, the newest first"
+    says = [
+        *sentences.of_cut(min(show, len(newest)), len(newest)),
+        *sentences.of_new(source, table),
+        *sentences.of_results(source.counted),
+    ]
     return answers.answer("new", [source], table, [answer_tables.discovered(title, newest[:show])], says, out)
 
 
@@ -223,7 +236,7 @@ def change(
                 "--from, --to, --last and --against choose windows of a store: leave them out with --result"
             )
         return answers.difference("change", sides.of_folders(campaign, result), chosen, show, out)
-    both = sides.of_windows(answers.source_of(config, campaign, None), before, after, last, against)
+    both = sides.of_windows(answers.source_of(config, campaign, None, usual=None), before, after, last, against)
     return answers.difference("change", both, chosen, show, out)
 
 

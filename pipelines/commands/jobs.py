@@ -83,6 +83,7 @@ def analyze(
     false_positives: options.FalsePositives = 0.001,
     signed_by: options.SignedBy = None,
     ledger: options.Ledger = None,
+    explain: options.Explain = False,
     overwrite: options.Overwrite = False,
     runner: options.Runner = "FnApiRunner",
 ) -> Answer:
@@ -107,7 +108,7 @@ def analyze(
         overwrite=overwrite,
     )
     summary = run(job, chosen, progress_console())
-    return hop_answer(summary, out, *largest(summary), *charged(summary))
+    return hop_answer(summary, out, *largest(summary), *charged(summary), explain=explain)
 
 
 def discover(
@@ -130,6 +131,7 @@ def discover(
     signed_by: options.SignedBy = None,
     sign_with: options.SignWith = None,
     ledger: options.Ledger = None,
+    explain: options.Explain = False,
     overwrite: options.Overwrite = False,
     runner: options.Runner = "FnApiRunner",
 ) -> Answer:
@@ -155,7 +157,7 @@ def discover(
         overwrite=overwrite,
     )
     summary = run(job, chosen, progress_console())
-    return hop_answer(summary, out, *found_lines(summary), *charged(summary))
+    return hop_answer(summary, out, *found_lines(summary), *charged(summary), explain=explain)
 
 
 def estimate(
@@ -165,6 +167,7 @@ def estimate(
     out: options.Out,
     confidence: options.Confidence = 0.95,
     false_positives: options.FalsePositives = 0.001,
+    explain: options.Explain = False,
     overwrite: options.Overwrite = False,
 ) -> Answer:
     """Use it to estimate further items after analyze: it reads no report and costs no privacy.
@@ -175,7 +178,7 @@ def estimate(
 
     levels = Levels(confidence, false_positives)
     summary = job(campaign, tally, items, out, levels=levels, overwrite=overwrite)
-    return hop_answer(summary, out, *largest(summary))
+    return hop_answer(summary, out, *largest(summary), explain=explain)
 
 
 def list_dead_letters(

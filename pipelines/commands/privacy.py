@@ -24,7 +24,7 @@ from hushcount.privacy.unit import repeats_of
 from hushcount.senders import UNBOUND
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
-from pipelines.console.guarantees import guarantee
+from pipelines.console.guarantees import guarantee, in_short
 from pipelines.console.tables import Table
 
 
@@ -71,6 +71,7 @@ def privacy(
     relation: Annotated[str | None, Option(help="Discovery: replace-one (default) or add-remove.")] = None,
     rule: Annotated[str | None, Option(help="Discovery: optimal (default) or laplace.")] = None,
     counts: Annotated[bool, Option("--counts", help="Discovery: values are revealed with noisy counts.")] = False,
+    explain: options.Explain = False,
 ) -> Answer:
     """Use it before you fix epsilon and the minimum batch, or to explain a campaign's guarantee.
 
@@ -96,7 +97,7 @@ def privacy(
             found = _answer(subject, reports, delta, windows)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return Answer(found, _shown(found))
+    return Answer(found, _explained(found) if explain else in_short(found))
 
 
 def _refuse(options: dict[str, Any], where: str) -> None:
@@ -173,7 +174,7 @@ def _rule(campaign: Path | None, epsilon: float | None, delta: float | None, giv
     return KeepRule(given["--rule"] or "optimal", epsilon, delta, given["--relation"] or "replace-one", cap, counts)
 
 
-def _shown(answer: dict[str, Any]) -> Iterator[RenderableType]:
+def _explained(answer: dict[str, Any]) -> Iterator[RenderableType]:
     kept = answer.get("keep_probability", {})
     yield guarantee("", {name: value for name, value in answer.items() if value is not kept})
     if not kept:

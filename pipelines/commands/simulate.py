@@ -76,7 +76,6 @@ def simulate(  # two uses, each with its options
         "--runs": runs,
         "--set": set_,
     }
-    of_runs["--runs"] = runs
     of_send = {"--site": site, "--policy": policy, "--people": people, "--out": out, "--plain-http": plain_http or None}
     if send:
         _require({"--site": site, "--policy": policy}, "with", of_runs)
@@ -102,7 +101,11 @@ def simulate(  # two uses, each with its options
         )
     if result.other:
         note(f"{result.other:,} values are not in the dictionary and count as 'other'")
-    return Answer(result.as_dict(), [facts(f"{mechanism}, {result.runs} runs", result.as_dict())])
+    ratios = (
+        "  l2 ratios: the measured l2 over its lower bound, and over the l2 that theory predicts; a ratio below 1 is "
+        f"the chance of {result.runs:,} runs, and more --runs bring the second ratio closer to 1"
+    )
+    return Answer(result.as_dict(), [facts(f"{mechanism}, {result.runs} runs", result.as_dict()), ratios])
 
 
 def _require(needed: Mapping[str, object], how: str, strange: Mapping[str, object]) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipelines.outputs.summary import Explained, HopSummary, TableFacts
 
 
-def hop_answer(summary: HopSummary, out: str, *lines: str, stated: bool = True) -> Answer:
+def hop_answer(summary: HopSummary, out: str, *lines: str, stated: bool = True, explain: bool = False) -> Answer:
     """Return a hop's summary as an answer.
 
     Args:
@@ -28,11 +28,14 @@ def hop_answer(summary: HopSummary, out: str, *lines: str, stated: bool = True) 
         out: the output directory of the hop.
         lines: lines for people about the main result of the hop.
         stated: whether to show the privacy statement to people.
+        explain: whether to show the whole statement, not only its two lines.
     """
-    return Answer({**summary.data(), "out": out}, _shown(summary, out, lines, stated))
+    return Answer({**summary.data(), "out": out}, _shown(summary, out, lines, stated, explain))
 
 
-def _shown(summary: HopSummary, out: str, lines: tuple[str, ...], stated: bool) -> Iterator[RenderableType]:
+def _shown(
+    summary: HopSummary, out: str, lines: tuple[str, ...], stated: bool, explain: bool
+) -> Iterator[RenderableType]:
     rows = [
         (str(stream), f"{counts.received:,}", f"{counts.accepted:,}", by_reason(counts.rejected))
         for stream, counts in summary.streams.items()
@@ -48,7 +51,7 @@ def _shown(summary: HopSummary, out: str, lines: tuple[str, ...], stated: bool) 
             "yellow",
         )
     if stated:
-        yield from sentences(summary)
+        yield from sentences(summary) if explain else short(summary)
     for line in lines:
         yield f"  {line}"
     yield f"  written to {out}"
@@ -59,6 +62,13 @@ def sentences(summary: HopSummary) -> Iterator[RenderableType]:
     yield Padding(Text(" ".join(summary.stated.plain), style="bold"), (0, 0, 1, 2))
     for sentence in summary.stated.sentences:
         yield Padding(Text(sentence), (0, 0, 0, 2))
+
+
+def short(summary: HopSummary) -> Iterator[RenderableType]:
+    """Yield the first two plain sentences of a hop's privacy statement, and how to see the rest."""
+    first, *others = summary.stated.plain
+    yield Padding(Text(first, style="bold"), (0, 0, 0, 2))
+    yield Padding(Text(" ".join([*others[:1], "(--explain says the rest)"])), (0, 0, 1, 2))
 
 
 def largest(summary: HopSummary) -> list[str]:

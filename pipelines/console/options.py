@@ -25,6 +25,7 @@ _MOST_WINDOWS = 1_000_000
 _MOST_DEPTH = 64
 
 Json = Annotated[bool, Option("--json", help="Print the result as JSON on standard output.")]
+Explain = Annotated[bool, Option("--explain", help="Show the guarantee in full, not in two lines.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace an older result.")]
 Runner = Annotated[
     str, Option("--runner", help="Beam runner, such as DirectRunner; options of Beam follow after a bare --.")
@@ -78,6 +79,16 @@ Results = Annotated[
 ]
 Window = Annotated[str | None, Option("--window", help="Only this window, as 2026-12-24 or 2026-12-24T13:00Z.")]
 Last = Annotated[int, Option("--last", help="Number of newest windows.", min=1, max=_MOST_WINDOWS)]
+LastAsked = Annotated[
+    int | None, Option("--last", help="Number of newest windows.", min=1, max=_MOST_WINDOWS, show_default="30")
+]
+LastAdded = Annotated[
+    int | None, Option("--last", help="Number of newest windows, added up.", min=1, max=_MOST_WINDOWS, show_default="1")
+]
+RangeFrom = Annotated[
+    str | None, Option("--from", help="First window of a range, as 2026-12-24.", show_default="the oldest")
+]
+RangeTo = Annotated[str | None, Option("--to", help="Last window of the range.", show_default="the newest")]
 LastTogether = Annotated[int, Option("--last", help="Number of newest windows to add up.", min=1, max=_MOST_WINDOWS)]
 Against = Annotated[
     int | None,

@@ -14,16 +14,22 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-Cell = str | Text
-_NUMBER = re.compile(r"[-+~<]?[0-9][0-9,.e+-]*( ± [0-9][0-9,.]*)?( -?[0-9.]+%)?( [*%+])?|")
+from pipelines.console.charts import Bar
+
+Cell = str | Text | Bar
+_NUMBER = re.compile(r"\(?[-+~<]?[0-9][0-9,.e+-]*( ± [0-9][0-9,.]*)?( -?[0-9.]+%)?\)?( [*%+])?|")
 _LONGEST_WORD = 26
 """Longest word that is never broken into two lines: a time with its zone fits, a long path or digest may not."""
 _GAP = 2
+_BARS = (6, 24)
+"""The least and the greatest width of a column of bars."""
 
 
 @dataclass(frozen=True)
 class Table:
     """Rows under heads; if the terminal is too narrow, each row becomes a block with one line for each column.
+
+    A column of bars takes the width that the other columns leave; it is left out if they leave too little.
 
     Attributes:
         title: text above the heads.
@@ -40,24 +46,38 @@ class Table:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self.title:
             yield Text(self.title, "bold")
-        rows = [[_text(cell) for cell in row] for row in self.rows]
-        columns = [[head, *(row[number].plain for row in rows)] for number, head in enumerate(self.heads)]
-        most = [max(map(cell_len, column)) for column in columns]
-        least = [
-            max(map(_longest_word, column)) if column[0] in self.words else width
-            for column, width in zip(columns, most, strict=True)
-        ]
-        widths = _widths(least, most, options.max_width - _GAP * (len(self.heads) - 1))
-        if widths is None:
-            yield _blocks(self.heads, rows)
+        rows = [list(row) for row in self.rows]
+        bars = {number for row in rows for number, cell in enumerate(row) if isinstance(cell, Bar)}
+        room = options.max_width - _GAP * (len(self.heads) - 1)
+        widths = _widths(*self._wanted(rows, bars), room)
+        if widths is None and bars:
+            heads = [head for number, head in enumerate(self.heads) if number not in bars]
+            kept = [[cell for number, cell in enumerate(row) if number not in bars] for row in rows]
+            yield Table("", heads, kept, self.words)
             return
+        if widths is None:
+            yield _blocks(self.heads, [[_text(cell) for cell in row] for row in rows])
+            return
+        drawn = [[_text(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows]
         grid = table.Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-        for column, width in zip(columns, widths, strict=True):
-            numbers = all(map(_NUMBER.fullmatch, column[1:]))
-            grid.add_column(Text(column[0]), width=width, overflow="fold", justify="right" if numbers else "left")
-        for row in rows:
+        for number, (head, width) in enumerate(zip(self.heads, widths, strict=True)):
+            numbers = number not in bars and all(_NUMBER.fullmatch(row[number].plain) for row in drawn)
+            grid.add_column(Text(head), width=width, overflow="fold", justify="right" if numbers else "left")
+        for row in drawn:
             grid.add_row(*row)
         yield grid
+
+    def _wanted(self, rows: Sequence[Sequence[Cell]], bars: Collection[int]) -> tuple[list[int], list[int]]:
+        """Return the least and the greatest width of each column."""
+        least, most = [], []
+        for number, head in enumerate(self.heads):
+            cells = [head, *(_text(row[number]).plain for row in rows)]
+            widest = max(map(cell_len, cells))
+            least.append(
+                _BARS[0] if number in bars else max(map(_longest_word, cells)) if head in self.words else widest
+            )
+            most.append(_BARS[1] if number in bars else widest)
+        return least, most
 
 
 def facts(title: str, values: Mapping[str, Any]) -> RenderableType:
@@ -96,7 +116,9 @@ def _longest_word(text: str) -> int:
     return min(_LONGEST_WORD, max(map(cell_len, text.split()), default=0))
 
 
-def _text(cell: Cell) -> Text:
+def _text(cell: Cell, width: int = _BARS[1]) -> Text:
+    if isinstance(cell, Bar):
+        return Text(cell.drawn(width))
     return Text(cell) if isinstance(cell, str) else cell
 
 

@@ -10,9 +10,11 @@ import pyarrow as pa
 from rich.console import RenderableType
 
 from hushcount.collection.windows import is_window, window_names, window_text
+from pipelines.console.charts import Bar, sparkline
 from pipelines.console.tables import Table
 from pipelines.epochs.tracked_items import id_of, shown
 from pipelines.questions.changes import Change
+from pipelines.questions.findings import share_of, state_of, verdict_of
 from pipelines.questions.sentences import percent, ratio
 from pipelines.questions.sources import Source
 
@@ -59,6 +61,30 @@ def over_windows(title: str, table: pa.Table, names: Sequence[str], head: str = 
     yield Table(f"{title}: counts ± errors, and shares{where}", (head, *columns.values()), lines, words=(head,))
 
 
+def trends(title: str, table: pa.Table, names: Sequence[str]) -> Iterator[RenderableType]:
+    """Yield a table with a line of the shares over all windows for each item that is detected in any of them.
+
+    Args:
+        table: a table of `items_table`; nothing is yielded if it has one window only.
+        names: the items to show.
+    """
+    rows = table.to_pylist()
+    places = sorted({(row["window"], row["epoch"]) for row in rows}) if _of_windows(rows) else _in_order(rows)
+    detected = {
+        (row["item"], row["window"], row["epoch"]): share_of(row["count"], row["reports"])
+        for row in rows
+        if state_of(row) == "detected"
+    }
+    lines = []
+    for name in names:
+        shares = [detected.get((name, *place)) for place in places]
+        known = [share for share in shares if share is not None]
+        if known:
+            lines.append((shown(name), sparkline(shares), percent(min(known)), percent(max(known))))
+    if lines and len(places) > 1:
+        yield Table(title, ("item", "share, where detected", "least", "most"), lines, words=("item",))
+
+
 def _of_windows(rows: Sequence[Row]) -> bool:
     return all(is_window(row["window"]) for row in rows)
 
@@ -73,61 +99,74 @@ def _count(row: Row) -> str:
     count, error = row["count"], _error(row)
     if row.get("combined") is not None:
         count, error = row["combined"], row["combined_error"]
-    return f"{count:,.0f} ± {error:,.0f} {percent(count / row['reports'])}{mark}"
+    said = f"{count:,.0f} ± {error:,.0f} {percent(share_of(count, row['reports']))}"
+    return (said if state_of(row) == "detected" else f"({said})") + mark
 
 
 def _error(row: Row) -> float:
     return math.hypot(row["standard_error"], row["collision_error"])
 
 
-def largest(title: str, rows: Sequence[Row]) -> Table:
-    """Return a table that shows rows of `top_table`, with intervals that hold for all rows together."""
-    lines = [
-        (
-            shown(row["item"]),
-            percent(row["count"] / row["reports"]),
-            f"{row['count']:,.0f} ± {_error(row):,.0f}",
-            _between(row["low_all"] / row["reports"], row["high_all"] / row["reports"], percent),
+def top(source: Source, table: pa.Table, show: int) -> Iterator[RenderableType]:
+    """Yield the first rows of `top_table` or `top_totals`; if one window has several epochs, a table for each epoch."""
+    title, rows, epochs = title_of(source), table.to_pylist(), [place.campaign.epoch for place in source.places]
+    parts = {"": rows}
+    if len(source.windows) == 1 and len(epochs) > 1:
+        parts = {f" epoch {epoch}": [row for row in rows if row["epoch"] == epoch] for epoch in epochs}
+    for name, part in parts.items():
+        heading = f"{title}{name}: {len(part):,} detected {'item' if len(part) == 1 else 'items'}, counts ± errors"
+        yield largest(heading, part[:show]) if part else heading
+
+
+def largest(title: str, rows: Sequence[Row], head: str = "item") -> Table:
+    """Return rows of `top_table` or `totals_table` with bars, and with intervals that hold for all rows together.
+
+    A row that is not detected has no bar, and says so.
+
+    Args:
+        head: the column of the names.
+    """
+    most = max((_share(row, "high_all") for row in rows if state_of(row) == "detected"), default=0.0) or 1.0
+    named = any(state_of(row) != "detected" for row in rows)
+    lines = []
+    for row in rows:
+        low, high, state = _share(row, "low_all"), _share(row, "high_all"), state_of(row)
+        lines.append(
+            (
+                shown(row[head]),
+                percent(_share(row, "count")),
+                Bar(low / most, high / most) if state == "detected" else "",
+                f"{row['count']:,.0f} ± {_error(row):,.0f}",
+                _between(low, high, percent),
+                *([state] if named else []),
+            )
         )
-        for row in rows
-    ]
-    return Table(title, ("item", "share", "count ± error", "share, 95 %, all rows"), lines, words=("item",))
+    heads = ("item", "share", "", "count", "95 % interval", *(["state"] if named else []))
+    return Table(title, heads, lines, words=("item",))
+
+
+def _share(row: Row, column: str) -> float:
+    return share_of(row[column], row["reports"])
 
 
 def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> Table:
-    """Return a table with a row for each change; `sides` are the heads of the two columns of shares."""
+    """Return a table with a row for each change; `sides` are the heads of the two columns of shares.
+
+    Intervals are corrected for all rows that were looked at, so that an interval without 0 is a rise or a fall.
+    """
     lines = [
         (
             shown(one.group),
             percent(one.before),
             percent(one.after),
-            _between(one.low, one.high, lambda value: percent(value, signed=True)) + (" *" if one.significant else ""),
-            _times(one),
+            _between(one.low_all, one.high_all, lambda value: percent(value, signed=True)),
+            ratio(one.ratio) if one.significant and math.isfinite(one.ratio) else "",
+            verdict_of(one),
         )
         for one in found
     ]
-    return Table(title, ("item", *sides, "difference, 95 %", "ratio, 95 %"), lines, words=("item", *sides))
-
-
-def _times(one: Change) -> str:
-    # Show no ratio if the share before may be 0, so that the ratio has no bound, or if neither share is above 0.
-    if not math.isfinite(one.ratio) or not one.ratio_high:
-        return ""
-    return f"{ratio(one.ratio)} ({_between(one.ratio_low, one.ratio_high, ratio)})"
-
-
-def totals(title: str, rows: Sequence[Row]) -> Table:
-    """Return a table that shows rows of `totals_table`."""
-    lines = [
-        (
-            shown(row["group"]),
-            f"{row['count']:,.0f} ± {_error(row):,.0f}",
-            _between(row["low"], row["high"], lambda value: f"{value:,.0f}"),
-            percent(row["share"]),
-        )
-        for row in rows
-    ]
-    return Table(title, ("item", "count ± error", "count, 95 %", "share"), lines, words=("item",))
+    heads = ("item", *sides, "difference, 95 %", "ratio", "verdict")
+    return Table(title, heads, lines, words=("item", *sides))
 
 
 def discovered(title: str, rows: Sequence[Row]) -> Table:

@@ -17,31 +17,41 @@ from pipelines.files import storage
 from pipelines.jobs.table_files import put_table, require_table
 from pipelines.questions import answer_tables, sentences
 from pipelines.questions.changes import CONFIDENCE, SCHEMA, by_chance, changed
+from pipelines.questions.findings import verdict_of
 from pipelines.questions.selection import Chosen, counted_in_all, each_item, read_groups
 from pipelines.questions.sides import Sides
 from pipelines.questions.sources import Source, from_folders, from_store
+from pipelines.questions.spans import Span
 
 
 def source_of(
     config: Path,
     campaigns: Sequence[str] | None,
     directories: Sequence[str] | None,
-    last: int | None = None,
-    window: str | None = None,
+    *windows: int | str | None,
+    usual: int | None = 30,
 ) -> Source:
     """Return the source that options name: one campaign of a deployment, or result folders.
 
+    Args:
+        windows: the values of the options for windows, in the order of the fields of `Span`.
+        usual: number of newest windows of a store, if no option chooses windows; None: all.
+
     Raises:
         UsageError, NotYet: the options name several campaigns of a deployment, or both a window and folders; or for the
-            same reasons as in `from_store` and `from_folders`.
+            same reasons as in `Span.of`, `from_store` and `from_folders`.
     """
+    span = Span(*windows)  # type: ignore[arg-type]  # as the fields are
     if directories:
-        if window is not None:
-            raise UsageError("--window chooses a window of a store, but --result gives folders: give one of the two")
-        return from_folders(campaigns, directories)
+        if span.is_named:
+            raise UsageError(
+                "--window, --from and --to choose windows of a store, but --result gives folders: give one of the two"
+            )
+        return span.of(from_folders(campaigns, directories))
     if campaigns is not None and len(campaigns) != 1:
         raise UsageError(f"--campaign is {' and '.join(map(ascii, campaigns))}, must be one: ask compare takes two")
-    return from_store(Deployment.read(config), None if campaigns is None else campaigns[0], last, window)
+    last = None if span.is_named else span.last or usual
+    return span.of(from_store(Deployment.read(config), None if campaigns is None else campaigns[0], last))
 
 
 def require_free(out: str | None) -> None:
@@ -98,22 +108,25 @@ def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, .
 
 
 def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str | None) -> Answer:
-    """Return the changes between two sides as an answer, ordered as the user chose groups, or else by evidence."""
+    """Return the changes between two sides as an answer, ordered as the user chose groups, or else by evidence.
+
+    If the user chose no rows, the table has significant changes only; `out` and --json have all rows.
+    """
     groups, left_out = groups_of(sides.sources, chosen)
     found = changed(sides.before.counted, sides.after.counted, groups)
     found = found if chosen.names else tuple(by_chance(found))
-    # If the user chose no rows, show all significant changes, and at least the three with the strongest evidence.
-    shown = found[: show if chosen.names else min(show, max(sum(one.significant for one in found), 3))]
+    seen = [one for one in found if chosen.names or verdict_of(one) != "not significant"]
     of = sides.after.name if sides.after.name == sides.before.name else " and ".join(one.name for one in sides.sources)
     reports = [f"{number:,} reports" for number in (found[0].reports_before, found[0].reports_after)]
     of += f", {sides.windows}" if sides.windows else ""
     title = f"{of}: shares of the {reports[0]} of {sides.names[0]} and the {reports[1]} of {sides.names[1]}"
     results = [one for source in sides.sources for one in source.counted]
     says = [
-        *sentences.of_marked(len(found), shown),
+        *sentences.of_cut(min(show, len(seen)), len(seen)),
         *sentences.of_changes(found),
         *left_out,
         *sentences.of_results(results),
     ]
     table = pa.Table.from_pylist([vars(one) for one in found], SCHEMA)
-    return answer(question, sides.sources, table, [answer_tables.differences(title, shown, sides.heads)], says, out)
+    people = [answer_tables.differences(title, seen[:show], sides.heads)] if seen else [title]
+    return answer(question, sides.sources, table, people, says, out)

@@ -21,7 +21,7 @@ from pipelines.questions.sources import Source
 
 SCHEMA = schema_of(
     "item", "first_seen", "last_seen", "listed", "decision", "window", "epoch", "source", "reports", "count",
-    "standard_error", "collision_error", "low", "high", "low_all", "high_all", "repeated",
+    "standard_error", "collision_error", "low", "high", "low_all", "high_all", "detected_all", "repeated",
 )  # fmt: skip
 """Columns: each discovered value has a row for each window since its discovery with a count, or one row without count.
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from hushcount.collection.windows import is_window, window_start
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_once
+from pipelines.questions.findings import share_of
 
 _ENDINGS = (".png", ".svg")
 _FILE_MODE = 0o600
@@ -40,10 +41,8 @@ def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
     for item in items:
         line = sorted((row for row in rows if row["item"] == item), key=lambda row: (row["window"], row["epoch"]))
         when = np.array([window_start(row["window"]).replace(tzinfo=None) for row in line], dtype="datetime64[s]")
-        shares = [row["count"] / row["reports"] for row in line]
+        shares, low, high = ([share_of(row[name], row["reports"]) for row in line] for name in ("count", "low", "high"))
         (drawn,) = axes.plot(when, shares, marker="o", markersize=3, label=_label(item))
-        low = [row["low"] / row["reports"] for row in line]
-        high = [row["high"] / row["reports"] for row in line]
         axes.fill_between(when, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0)
     axes.set_ylabel("share of reports, with its interval")
     axes.grid(alpha=0.3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,10 +12,14 @@ import pyarrow as pa
 
 from hushcount.campaigns.dictionary import other_item
 from hushcount.estimating import estimated
+from hushcount.oracles.sight import sight_of
+from hushcount.privacy.unit import repeats_of
 from hushcount.questions.collisions import pool_of
 from hushcount.questions.counted import Counted
 from pipelines.epochs.tracked_items import shown
 from pipelines.questions.changes import CONFIDENCE, Change
+from pipelines.questions.findings import findings, share_of, state_of, verdict_of
+from pipelines.questions.selection import each_item
 from pipelines.questions.sources import Source
 
 _EACH = 3
@@ -23,10 +28,14 @@ _SEEN = 0.8
 
 
 def percent(share: float, signed: bool = False) -> str:
-    """Return a share as per cent: 12.3%, or with three decimals below 0.1%, as in 0.012%; "no bound" if infinite."""
+    """Return a share as per cent: 12.3%, with three decimals below 0.1%, with two digits below 0.005%.
+
+    A share below 1e-8 is 0.0%, and an infinite one "no bound".
+    """
     if not math.isfinite(share):
         return "no bound"
-    digits = 1 if abs(share) >= 0.001 else 3
+    size = abs(share)
+    digits = 1 if size >= 0.001 or size < 1e-8 else 3 if size >= 5e-5 else -math.floor(math.log10(size)) - 1
     text = f"{100 * share:+.{digits}f}" if signed else f"{100 * share:.{digits}f}"
     return f"{text}%"
 
@@ -58,11 +67,39 @@ def of_other(results: Sequence[Counted]) -> Iterator[str]:
             continue
         mechanism = one.campaign.require_frequency()
         other = estimated(one.campaign, one.tally, np.array([other_item(mechanism)], dtype=np.uint64))
-        share, half = float(other.count[0]) / one.reports, float(other.error[0]) / one.reports
+        share, half = share_of(float(other.count[0]), one.reports), float(other.error[0]) / one.reports
         yield (
             f'"other", values that the dictionary of epoch {one.campaign.epoch} does not list: {percent(share)} ± '
             f"{percent(half)} of the reports"
         )
+
+
+def of_top(source: Source, table: pa.Table, show: int) -> Iterator[str]:
+    """Say how detections are corrected, and which items and reports have no row; `table`: all detected rows."""
+    most = max(Counter(table["epoch"].to_pylist()).values(), default=0) if "epoch" in table.column_names else len(table)
+    yield from of_cut(min(show, most), most)
+    if not table.num_rows:
+        yield from of_nothing(source)
+    if len(source.windows) == 1:
+        yield of_looks(len(source.followed) * len(source.places))
+        yield from of_other(source.counted)
+        return
+    items = len(each_item([source]))
+    yield of_totals(items)
+    if lost := len(source.followed) - items:
+        yield f"{lost:,} {'item that' if lost == 1 else 'items that'} not all of these windows counted: no row"
+
+
+def of_nothing(source: Source) -> Iterator[str]:
+    """Say what this number of reports could have shown, and what to change; for an answer without a detected item."""
+    newest, reports = source.counted[-1], sum(one.reports for one in source.counted)
+    campaign, many = newest.campaign, len(source.places) > 1
+    repeats = repeats_of(campaign, newest.tally.senders)
+    looks = len(source.followed) * (len(source.places) if len(source.windows) == 1 else 1)
+    sight = sight_of(campaign.require_frequency(), reports, looks, repeats=repeats)
+    yield sight.words("people" if campaign.shuffle.cap == 1 and not many else "reports")
+    added = "" if len(source.windows) > 1 else "add windows up (hushcount ask top --last 7), or "
+    yield f"to see rarer items: {added}plan more people, longer windows or a larger epsilon (hushcount init)"
 
 
 def of_found(source: Source) -> Iterator[str]:
@@ -101,28 +138,31 @@ def _seen(probability: float) -> str:
 
 def of_change(one: Change) -> str:
     """Say how a share changed, and the probability that chance alone changes any row's share so much."""
+    verdict, before, after = verdict_of(one), percent(one.before), percent(one.after)
+    said = f"has {before} of reports before and {after} after"
+    if verdict != "not significant":
+        said = f"is {'up' if verdict == 'rise' else 'down'} from {before} to {after} of reports"
+    between = f"{percent(one.low_all, signed=True)} to {percent(one.high_all, signed=True)}"
     return (
-        f"{shown(one.group)} is {'up' if one.difference > 0.0 else 'down'} from {percent(one.before)} to "
-        f"{percent(one.after)} of reports, by {percent(one.difference, signed=True)} ({percent(one.low, signed=True)} "
-        f"to {percent(one.high, signed=True)}, 95 %); the probability that chance alone changes any of the rows so "
-        f"much is {chance(one.p_bonferroni)}"
+        f"{shown(one.group)} {said}, a difference of {between} (95 %, corrected for all rows); the probability that "
+        f"chance alone changes any of the rows so much is {chance(one.p_bonferroni)}"
     )
 
 
 def of_changes(found: Sequence[Change]) -> Iterator[str]:
     """Say which changes are significant, how p-values were corrected, and which changes would have been significant."""
     many = len(found)
-    up, down = (sum(one.significant and sign * one.difference > 0.0 for one in found) for sign in (1, -1))
+    up, down = (sum(verdict_of(one) == verdict for one in found) for verdict in ("rise", "fall"))
     if many == 1:
         yield f"{'significant' if found[0].significant else 'not significant'}: {of_change(found[0])}"
     else:
         said = (
-            f"{up + down:,} of {many:,} differences are significant, {up:,} up and {down:,} down: of those, "
-            f"{100.0 * (1.0 - CONFIDENCE):.3g} % at most are expected to be due to chance"
+            f"{up + down:,} of {many:,} differences {'is' if up + down == 1 else 'are'} significant, {up:,} up and "
+            f"{down:,} down: of those, {100.0 * (1.0 - CONFIDENCE):.3g} % at most are expected to be due to chance"
             if up + down
             else f"none of {many:,} differences is significant"
         )
-        yield f"{said}, corrected for all {many:,} rows (Benjamini and Hochberg); each interval holds for its row alone"
+        yield f"{said}; verdicts and intervals are corrected for all {many:,} rows (Benjamini and Hochberg)"
     if many <= _EACH:
         for one in found:
             more = (
@@ -151,16 +191,15 @@ def of_left_out(lost: Mapping[str, int]) -> Iterator[str]:
         yield f"{len(lost) - _EACH:,} more groups lack some of their items"
 
 
-def of_marked(many: int, shown: Sequence[Change]) -> Iterator[str]:
-    """Say which of `many` changes the table shows, and explain the marks of changes."""
-    if len(shown) < many:
-        yield f"{len(shown):,} of {many:,} rows, the strongest evidence first"
-    if any(one.significant for one in shown):
-        yield "* significant"
+def of_cut(showing: int, many: int) -> Iterator[str]:
+    """Say how many rows the table leaves out, and how to see them."""
+    if showing < many:
+        yield f"{showing:,} of {many:,} shown; --show {many} shows all"
 
 
 def of_items(table: pa.Table, shown: Sequence[str], *, of_all: bool) -> Iterator[str]:
     """Say which items the answer shows, and explain the marks of counts; `table`: a table of `items_table`."""
+    yield from of_undetected(table, shown, "item")
     if any(table["backfilled"].to_pylist()):
         yield "* estimated from the tally of a window before the item was discovered"
     counted = "source" in table.column_names
@@ -170,34 +209,38 @@ def of_items(table: pa.Table, shown: Sequence[str], *, of_all: bool) -> Iterator
         yield "estimates of discovered values are combined with the noisy counts that discovery released"
     if of_all:
         items = len(set(table["item"].to_pylist()))
-        detected = {row["item"] for row in table.select(["item", "detected_all"]).to_pylist() if row["detected_all"]}
+        detected = {row["item"] for row in findings(table.select(["item", "detected_all"]).to_pylist())}
+        yield from of_cut(len(shown), len(detected))
         yield (
-            f"{len(shown):,} of {len(detected):,} items that are detected in a window, of {items:,} items; the "
-            f"probability that even one detection is wrong is 5 % at most, for all {table.num_rows:,} counts looked at "
-            "together (Bonferroni)"
+            f"{len(detected):,} of {items:,} items are detected in a window; the probability that even one detection "
+            f"is wrong is 5 % at most, for all {table.num_rows:,} counts looked at together (Bonferroni)"
         )
 
 
-def of_sums(table: pa.Table, groups: int, shown: int, *, of_paths: bool) -> Iterator[str]:
-    """Say which sums the answer shows, and explain the mark of sums that lack items; `table`: one of `sums_table`."""
-    if shown < groups:
-        yield f"the {shown:,} {'largest' if of_paths else 'first'} of {groups:,} sums"
+def of_undetected(table: pa.Table, shown: Sequence[str], head: str) -> Iterator[str]:
+    """Explain the parentheses of counts that are not detected in their window, if a shown row has any."""
+    states = table.select([head, "detected_all", "count"]).to_pylist()
+    if any(row[head] in shown and row["count"] is not None and state_of(row) != "detected" for row in states):
+        yield "(in parentheses) not detected in this window: the count may be noise alone"
+
+
+def of_sums(table: pa.Table, groups: int, shown: Sequence[str], *, of_paths: bool) -> Iterator[str]:
+    """Say which sums the answer shows, and explain the marks of sums; `table`: one of `sums_table`."""
+    yield from of_undetected(table, shown, "group")
+    if len(shown) < groups:
+        yield f"the {'largest' if of_paths else 'first'} sums: {next(of_cut(len(shown), groups))}"
     if any(table["missing"].to_pylist()):
         yield '% lacks items that the window did not count: if a dictionary lacks an item, its reports are in "other"'
 
 
-def of_totals(table: pa.Table, show: int) -> Iterator[str]:
-    """Say that a total counts reports, and how many totals the answer shows; `table`: one of `totals_table`."""
-    if show < table.num_rows:
-        yield f"{show:,} of {table.num_rows:,} totals"
-    yield (
-        "totals are of reports: a client that reports in each window counts once for each; an interval holds for its "
-        "row alone"
-    )
+def of_totals(items: int) -> str:
+    """Say that a total counts reports, and how many items (`items`) detections and intervals are corrected for."""
+    return f"totals are of reports: a client that reports in each window counts once for each; {of_looks(items)}"
 
 
 def of_new(source: Source, table: pa.Table) -> Iterator[str]:
     """Explain the counts of discovered values, and missing counts and values; `table`: a table of `new_table`."""
+    yield from of_undetected(table, table["item"].to_pylist(), "item")
     sources = table["source"].to_pylist()
     if "discovery" in sources:
         yield "+ the noisy count that discovery released, because no dictionary has the value"

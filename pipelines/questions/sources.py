@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
+from hushcount.clock import MACHINE
 from hushcount.collection.windows import is_window, window_names
 from hushcount.errors import NotYet, UsageError
 from hushcount.questions.counted import Counted
@@ -19,8 +20,10 @@ from pipelines.epochs.tracked_items import ITEMS_FILE, TrackedItems, estimated_i
 from pipelines.files import storage
 from pipelines.handover.hops import outputs
 from pipelines.jobs import results
+from pipelines.log.log import Logs
 from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
+from pipelines.windows.rules import next_result
 
 _COMPACT = str.maketrans("", "", "-: ")
 
@@ -190,7 +193,9 @@ def of_epochs(deployment: Deployment, epochs: Epochs, last: int | None = None, w
     """Return the results of the campaign with these epochs; all else is as in `from_store`."""
     places = places_of(deployment, epochs, last if window is None else None)
     if not places:
-        raise NotYet(f"campaign {epochs.campaign} has no results yet: {deployment.command('run')} makes them")
+        fold = Logs(deployment).read(epochs.campaign)
+        said = next_result(deployment, epochs, fold, MACHINE.now())
+        raise NotYet(f"campaign {epochs.campaign} has no results yet: {said}")
     source = Source(epochs.campaign, tuple(places), deployment, epochs)
     return source if window is None else source.of([source.named(window)])
 

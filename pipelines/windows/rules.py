@@ -64,6 +64,16 @@ def announced(fold: Fold, now: datetime) -> str:
     return f"from {shown(newest.begins)} on windows have a {_of(newest)}"
 
 
+def next_result(deployment: Deployment, epochs: Epochs, fold: Fold, now: datetime) -> str:
+    """Return a sentence on a campaign's next result: when the open window ends, what it needs, and what closes it."""
+    end = calendar_of(deployment, fold).window_at(now).end
+    least = epochs.newest[1].shuffle.minimum_batch
+    return (
+        f"the open window ends {shown(end)} and needs {least:,} reports; {deployment.command('run')} closes it, by "
+        f"{shown(end + deployment.windows.patience)} at the latest"
+    )
+
+
 def strangers(calendar: Calendar, listed: Iterable[Listed]) -> Iterator[str]:
     """Yield a sentence for each manifest whose window a collector with other settings ended."""
     for one in listed:

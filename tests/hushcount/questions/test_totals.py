@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from benchmarks.calibration_changes import Scene, zipf
 from hushcount.campaigns.campaign import Campaign
@@ -17,7 +19,7 @@ from hushcount.questions.counted import Counted, Group
 from hushcount.questions.sides import side_of
 from hushcount.questions.totals import Totals, total
 from tests.hushcount.questions.test_changes import remembering, with_campaign
-from tests.support.statistics import deviations
+from tests.support.statistics import FAILURE, deviations
 
 SHARES = zipf(30)
 PLAIN = Scene("hr", "hr", 1.0, SHARES, (2000, 2000), size=10)
@@ -115,3 +117,80 @@ def test_collisions_are_those_of_each_estimate() -> None:
     assert found[:2] == pytest.approx(stated[:2], rel=0.02)
     assert (found[2:] > 0.98 * stated[2:]).all()
     assert (found[2:] < 1.3 * stated[2:]).all()
+
+
+# Detection
+
+ABSENT = Scene("oue", "oue", 2.0, np.append(np.full(5, 0.2), np.zeros(40)), (150, 150))
+"""Five items, and 40 that nobody has."""
+OTHER = replace(ABSENT, epsilon=1.5, reports=(100, 100))
+SHARED = replace(
+    ABSENT, label="gcms", oracle="gcms", epsilon=4.0, reports=(2000, 2000), parameters={"k": 8, "m": 16, "s": 1}
+)
+RUNS = 60
+
+
+def seen(files: Callable[[int], list[Counted]], scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    """Return p-values of absent items and of items that are there, float64[runs, items] each."""
+    there = scene.truth[0] > 0.0
+    found = np.array([total(files(run), scene.groups).p_value for run in range(RUNS)])
+    return found[:, ~there], found[:, there]
+
+
+def is_at_most(rates: np.ndarray, level: float) -> bool:
+    """Return whether the mean of a rate in independent runs may be the level or less, but with probability FAILURE."""
+    return bool(rates.mean() <= level + 1.25 * deviations() * rates.std() / math.sqrt(len(rates)))
+
+
+def one_file(run: int) -> list[Counted]:
+    campaign = ABSENT.campaign("ab" * 32)
+    return [ABSENT.counted(campaign, 0, 10 * run + number) for number in range(4)]
+
+
+def two_files(run: int) -> list[Counted]:
+    """Two epochs with different mechanisms, whose supports have no law in common."""
+    later = OTHER.counted(next_epoch(OTHER.campaign("cd" * 32)), 1, run)
+    later.__dict__["dictionary"] = OTHER.dictionary
+    return [*one_file(run), later]
+
+
+def two_files_of_a_pool(run: int) -> list[Counted]:
+    first, second = windows(SHARED, run, (0, 0))
+    return [first, with_campaign(second, next_epoch(second.campaign))]
+
+
+@pytest.mark.parametrize("files", [one_file, two_files])
+@pytest.mark.long(but=("one_file",))
+def test_noise_is_detected_no_more_often_than_stated_and_what_is_there_is(
+    files: Callable[[int], list[Counted]],
+) -> None:
+    """Fails with probability below 1e-6 for each assertion; a fifth of the right p-values is rejected."""
+    null, held = seen(files, ABSENT)
+    for level in (0.2, 0.05, 0.01):
+        assert is_at_most((null <= level).mean(axis=1), level)
+    # The law is discrete, but the test does not hold because nothing is ever detected.
+    assert (null <= 0.05).mean() > 0.02
+    assert not is_at_most((null / 5.0 <= 0.05).mean(axis=1), 0.05)
+    # The share of lists with any false detection, at the level that `ask total` and `ask top` take.
+    assert stats.binom.sf((null <= 0.05 / 45).any(axis=1).sum() - 1, RUNS, 0.05) > FAILURE
+    # A fifth of 600 reports is found; in a single window it is found in less than half of the runs.
+    assert (held <= 0.05 / 45).mean() > 0.9
+    alone = np.array([total(files(run)[:1], ABSENT.groups).p_value for run in range(RUNS)])
+    assert (alone[:, ABSENT.truth[0] > 0.0] <= 0.05 / 45).mean() < 0.7
+
+
+@pytest.mark.long
+def test_files_of_one_pool_are_no_independent_evidence() -> None:
+    """Fails with probability below 1e-6: collisions are the same in both, so their p-values multiplied are wrong."""
+    null, _ = seen(two_files_of_a_pool, SHARED)
+    assert is_at_most((null <= 0.01).mean(axis=1), 0.01)
+    each = np.array([[total([one], SHARED.groups).p_value for one in two_files_of_a_pool(run)] for run in range(RUNS)])
+    absent = SHARED.truth[0] == 0.0
+    logs = -np.log(each[:, :, absent]).sum(axis=1)
+    assert not is_at_most((stats.gamma.sf(logs, 2) <= 0.01).mean(axis=1), 0.01)
+
+
+def test_a_total_of_one_result_is_detected_as_the_result_is() -> None:
+    (one, *_) = one_file(0)
+    estimate = one.sums(ABSENT.groups)
+    assert np.array_equal(total([one], ABSENT.groups).p_value, estimate.p_values())

@@ -44,10 +44,25 @@ def test_parameters_and_an_open_domain() -> None:
 
 
 def test_a_table_for_people_is_rounded_up() -> None:
-    run = done(*AIS)
+    run = done(*AIS, "--explain")
     assert "0.01172" in run.out
-    assert "replace-one" in run.out
+    assert "replace-one: one client" in run.out
     assert "100,000" in run.out
+    assert "blanket" in run.out
+
+
+def test_a_guarantee_is_two_lines_of_a_terminal() -> None:
+    for asked, figures in [
+        (AIS, ("a factor of 2.72 at most", "(epsilon 1)", "100,000", "epsilon 0.01172, delta 1e-08")),
+        (("privacy", "--discovery", "--epsilon", 1, "--delta", "1e-8"), ("epsilon 1, delta 1e-08", " 25 ", " 34 ")),
+    ]:
+        said = done(*asked).out
+        assert len(said.splitlines()) == 2
+        assert max(map(len, said.splitlines())) <= 88
+        assert all(figure in said for figure in figures)
+        assert "--explain" in said
+    assert "no gain is claimed" in done("privacy", "--epsilon", 20, "--reports", 1000, "--delta", "1e-8").out
+    assert "0.5061 as a sum, 0.08432 jointly" in done(*ANY, "--windows", 30).out
 
 
 def test_a_campaign_fixes_mechanism_epsilon_and_delta(world: World) -> None:
@@ -105,7 +120,7 @@ def test_discovery_with_counts() -> None:
     assert (found["clients_for_even_chance"], found["clients_for_95_percent"]) == (30, 36)
     assert (found["threshold"], found["noise_mean"]) == (law.threshold, law.mean)
     assert found["count_deviation"] == law.standard_deviation
-    assert " 2.98;" in done(*asked).out
+    assert " 2.98;" in done(*asked, "--explain").out
     refused(*asked, "--rule", "laplace", says=["optimal"])
     refused("privacy", "--epsilon", 1, "--counts", says=["--counts", "--discovery"])
 

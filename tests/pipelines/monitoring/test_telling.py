@@ -101,8 +101,8 @@ def test_the_run_that_counts_a_planted_rise_tells_it_to_a_webhook_once(tmp_path:
     assert re.fullmatch(
         rf"words: window {window_text(window_name(1))} against the 1 before: alpha is up from [23]\d\.\d% to "
         r"\d+\.\d% of reports, "
-        r"by \+\d\d\.\d% \(\+\d\d\.\d% to \+\d\d\.\d%, 95 %\); the probability that chance alone changes any of "
-        "the rows so much is below 1e-6",
+        r"a difference of \+\d\d\.\d% to \+\d\d\.\d% \(95 %, corrected for all rows\); the probability that chance "
+        "alone changes any of the rows so much is below 1e-6",
         sent["says"],
     )
     assert sent["changes"][0]["after"] == pytest.approx(1.0, abs=0.2)

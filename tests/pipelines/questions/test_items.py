@@ -54,7 +54,7 @@ def test_each_window_has_its_counts_with_their_errors(whole: Site, tmp_path: Pat
     assert "alpha" in shown
     assert {item for item in ("alpha", "beta", "gamma") if item in said} == shown
     number = len(shown)
-    assert f"{number} of {number} " in said
+    assert f"{number} of 3 items are detected" in said
     assert " 6 counts " in said
     assert [(row["window"], row["item"]) for row in rows] == [
         (window_name(day), item) for day in (0, 1) for item in ("alpha", "beta", "gamma")
@@ -197,7 +197,7 @@ def test_a_discovered_value_has_counts_before_the_dictionary_lists_it(tmp_path: 
     assert (new["listed"], new["decision"], new["source"]) == (False, "waiting", "discovery")
     assert (new["count"], new["low"], new["high"]) == (row["count"], row["low"], row["high"])
     said = done("ask", "new", "--config", site.config, "--campaign", "listed").out
-    assert "1 of 1 " in said
+    assert "1 discovered value," in said
     assert f"{row['count']:,.0f} ± 3" in said
 
 

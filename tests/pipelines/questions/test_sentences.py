@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.questions.changes import SCHEMA, Change
-from pipelines.questions.sentences import chance, of_change, of_changes, of_left_out
+from pipelines.questions.sentences import chance, of_change, of_changes, of_left_out, percent
 from tests.pipelines.questions.conftest import IOS
 from tests.support.collecting import window_name
 from tests.support.jobs import done
@@ -16,17 +16,30 @@ def test_no_tail_is_said_to_be_smaller_than_a_law_can_tell() -> None:
 
 
 def change(**given: float | bool) -> Change:
-    sides = {"before": 0.1, "after": 0.15, "difference": 0.05, "low": 0.04, "high": 0.06, "p_bonferroni": 1e-9}
+    sides = {"before": 0.1, "after": 0.15, "difference": 0.05, "low_all": 0.04, "high_all": 0.06, "p_bonferroni": 1e-9}
     rest = {name: 0.5 for name in SCHEMA.names if name not in {"group", *sides}}
     return Change("a\u202e", **{**rest, **sides, "least_seen": 1.5, **given})  # type: ignore[arg-type]
 
 
 def test_a_change_is_one_sentence_that_a_terminal_can_show() -> None:
     assert of_change(change()) == (
-        r"a\u202e is up from 10.0% to 15.0% of reports, by +5.0% (+4.0% to +6.0%, 95 %); the probability that chance "
-        "alone changes any of the rows so much is below 1e-6"
+        r"a\u202e is up from 10.0% to 15.0% of reports, a difference of +4.0% to +6.0% (95 %, corrected for all rows); "
+        "the probability that chance alone changes any of the rows so much is below 1e-6"
     )
     assert r"a\u202e is down from " in of_change(change(difference=-0.05))
+    assert r"a\u202e has 10.0% of reports before and 15.0% after, " in of_change(change(significant=False))
+
+
+def test_a_share_is_never_said_to_be_0_if_it_is_not() -> None:
+    for share, said in [
+        (0.1234, "12.3%"),
+        (0.00012, "0.012%"),
+        (4e-5, "0.0040%"),
+        (3.2e-7, "0.000032%"),
+        (0.0, "0.0%"),
+    ]:
+        assert percent(share) == said
+    assert percent(-4e-6, signed=True) == "-0.00040%"
 
 
 def test_power_is_not_rounded_to_certainty() -> None:
