@@ -14,6 +14,9 @@ from hushcount.arrays import BoolArray, FloatArray
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.comparing import Compared, compared
 from hushcount.questions.counted import Counted, Group
+from hushcount.questions.power import level_of
+
+_ABOVE = float(np.finfo(np.float64).tiny)
 
 
 def benjamini_hochberg(p: FloatArray) -> FloatArray:
@@ -53,6 +56,9 @@ class Changes:
         difference: after - before.
         standard_error: float64[g], of the difference: responses, the sample of clients, and collisions.
         low, high: limits of the difference.
+        low_all, high_all: limits of the difference for a list of all these groups, at the level at which the list was
+            tested (`level_of`): of the intervals of significant groups, a share `1 - confidence` is expected to miss
+            (Benjamini and Yekutieli 2005). The interval excludes 0 if and only if `adjusted` is at most this share.
         ratio: after / before; inf if before is not above 0.
         ratio_low, ratio_high: limits of the ratio, from 0 to inf; ratio_high is inf where before may be 0.
         p_value: two-sided: the probability of so large a difference, or a larger one, if the share did not change.
@@ -76,6 +82,8 @@ class Changes:
     standard_error: FloatArray
     low: FloatArray
     high: FloatArray
+    low_all: FloatArray
+    high_all: FloatArray
     ratio: FloatArray
     ratio_low: FloatArray
     ratio_high: FloatArray
@@ -120,6 +128,8 @@ def changes(
     both = compared(before, after, groups)
     was, now, p = both.before.share, both.after.share, both.p_value
     low, high = both.difference(tail)
+    adjusted = benjamini_hochberg(p)
+    corrected = _corrected(both, adjusted, 2.0 * tail)
     ratio_low, ratio_high = both.ratio(tail)
     return Changes(
         names=tuple(group.name for group in groups),
@@ -132,12 +142,28 @@ def changes(
         standard_error=both.error,
         low=low,
         high=high,
+        low_all=corrected[0],
+        high_all=corrected[1],
         ratio=np.divide(np.maximum(now, 0.0), was, out=np.full(len(was), np.inf), where=was > 0.0),
         ratio_low=ratio_low,
         ratio_high=ratio_high,
         p_value=p,
-        adjusted=benjamini_hochberg(p),
+        adjusted=adjusted,
         p_bonferroni=bonferroni(p),
         exact=both.exact,
         both=both,
+    )
+
+
+def _corrected(both: Compared, adjusted: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Return (low, high) of the difference at the level at which the list was tested, on the side that the test says.
+
+    Limits and p-values come from different laws, so near the border they disagree: then the test decides, because it is
+    exact where few reports support a group.
+    """
+    low, high = both.difference(level_of(adjusted, alpha) / 2.0)
+    rises, falls = ((adjusted <= alpha) & (sign * (both.after.share - both.before.share) > 0.0) for sign in (1.0, -1.0))
+    return (
+        np.where(rises, np.maximum(low, _ABOVE), np.where(falls, low, np.minimum(low, 0.0))),
+        np.where(falls, np.minimum(high, -_ABOVE), np.where(rises, high, np.maximum(high, 0.0))),
     )

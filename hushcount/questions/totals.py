@@ -8,11 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushcount.arrays import FloatArray
+from hushcount.oracles.encoders.pool import Pool
 from hushcount.oracles.estimates import Levels, quantile
-from hushcount.questions.collisions import pool_variance
+from hushcount.questions.collisions import pool_of, pool_variance
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.mover import Limited
 from hushcount.questions.sides import Side, side_of
+
+_LEAST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,9 @@ class Totals:
             epoch, this error is computed as if all clients repeated all answers.
         collision_error: float64[g], users: from pools; windows of one pool have the same collisions, so this error adds
             up over windows.
-        low, high: float64[g], limits.
+        low, high: float64[g], limits of each total alone.
+        low_all, high_all: float64[g], limits that hold for all totals together (Bonferroni).
+        p_value: float64[g], the probability of such a total or a larger one if no report holds an item of the group.
     """
 
     names: tuple[str, ...]
@@ -40,6 +45,9 @@ class Totals:
     collision_error: FloatArray
     low: FloatArray
     high: FloatArray
+    low_all: FloatArray
+    high_all: FloatArray
+    p_value: FloatArray
 
     @property
     def error(self) -> FloatArray:
@@ -63,19 +71,53 @@ def total(results: Sequence[Counted], groups: Sequence[Group], confidence: float
     """
     tail = (1.0 - Levels(confidence=confidence).confidence) / 2.0
     side = side_of(results, groups)
-    return Totals(tuple(group.name for group in groups), side.reports, confidence, *_totals(side, tail))
+    count, noise, collisions = _errors(side)
+    alone, together = (_limits(side, each, collisions) for each in (tail, tail / len(groups)))
+    errors = count, noise, collisions
+    names = tuple(group.name for group in groups)
+    return Totals(names, side.reports, confidence, *errors, *alone, *together, _p_values(side))
 
 
-def _totals(side: Side, tail: float) -> tuple[FloatArray, ...]:
-    """Return count, standard error, collision error, low and high of one side's groups."""
+def _errors(side: Side) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return count, standard error and collision error of one side's groups."""
     estimates = side.estimates
     if len(estimates) == 1:
-        one = estimates[0]
-        return one.count, one.standard_error, one.collision_error, *one.limits(tail)
+        return estimates[0].count, estimates[0].standard_error, estimates[0].collision_error
     count = np.asarray(sum(one.count for one in estimates), dtype=np.float64)
     noise = np.sqrt(np.asarray(sum(one.standard_error**2 for one in estimates), dtype=np.float64))
     counts, sizes = zip(*side.counted, strict=True)
-    collisions = np.sqrt(pool_variance([(one, 1.0) for one in side.results], counts, sizes))
+    return count, noise, np.sqrt(pool_variance([(one, 1.0) for one in side.results], counts, sizes))
+
+
+def _limits(side: Side, tail: float, collisions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (low, high) of one side's groups; each limit misses the total with probability `tail`."""
+    if len(side.estimates) == 1:
+        return side.estimates[0].limits(tail)
+    count = np.asarray(sum(one.count for one in side.estimates), dtype=np.float64)
     alone = Limited(count, *(side.reports * limit for limit in side.limits(tail, drawn=False)))
     both = alone.widened(quantile(tail) * collisions)
-    return count, noise, collisions, both.low, both.high
+    return both.low, both.high
+
+
+def _p_values(side: Side) -> FloatArray:
+    """Return float64[g]: the p-value of each total.
+
+    The windows of one campaign file are one tally, and have its exact p-value. The p-values of several files are
+    combined by Fisher's method: `-2 sum of log p` of r independent p-values has at most the tail of chi-square with 2r
+    degrees of freedom. Files with the same pool have the same collisions, so they are one term: the least p-value times
+    their number (Bonferroni).
+
+    Reference: Fisher 1932; docs/mathematics.md section 11.
+    """
+    # A server's library.
+    from scipy.special import gammaincc
+
+    terms: dict[Pool | int, list[FloatArray]] = {}
+    for number, (result, estimate) in enumerate(zip(side.results, side.estimates, strict=True)):
+        pool = pool_of(result.campaign.require_frequency())
+        terms.setdefault(number if pool is None else pool, []).append(estimate.p_values())
+    each = [np.minimum(len(same) * np.minimum.reduce(same), 1.0) for same in terms.values()]
+    if len(each) == 1:
+        return np.asarray(each[0], dtype=np.float64)
+    logs = -sum(np.log(np.maximum(p, _LEAST)) for p in each)
+    return np.asarray(gammaincc(float(len(each)), logs), dtype=np.float64)

@@ -222,6 +222,8 @@ def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, l
     alone, together = estimate.interval(levels.confidence), estimate.interval(levels.confidence, looks)
     detected = estimate.detected(levels.false_positive_rate)
     detected_all = estimate.detected(min(1.0 - levels.confidence, 0.499), looks)
+    # No interval above 0 stands beside "not detected": limits and detection have different laws near the border.
+    together = (np.where(detected_all, together[0], np.minimum(together[0], 0.0)), together[1])
     errors = estimate.standard_error, estimate.collision_error
     columns = (names, estimate.count, *errors, *alone, *together, detected, detected_all)
     return pa.table(dict(zip(COLUMNS, columns, strict=True)))

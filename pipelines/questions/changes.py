@@ -17,6 +17,11 @@ CONFIDENCE = 0.95
 """Confidence of each interval; of the significant changes, at most a share 1 - CONFIDENCE is expected to be false."""
 RATIO = 1.2
 """The ratio of a rise by 20 %: each row of an answer has the probability that such a change would be significant."""
+_WITHIN = {
+    **dict.fromkeys(("before", "after"), (0.0, 1.0)),
+    **dict.fromkeys(("low", "high", "low_all", "high_all"), (-1.0, 1.0)),
+}
+"""The range of shares, and of limits of their differences; estimates may lie outside."""
 _TYPES: dict[Any, pa.DataType] = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 
 
@@ -24,11 +29,14 @@ _TYPES: dict[Any, pa.DataType] = {"str": pa.string(), "int": pa.int64(), "float"
 class Change:
     """The change of a group's share between two sides.
 
-    A share is a part of the reports; its estimate is unbiased, so it may lie outside 0..1.
+    A share is a part of the reports, within 0..1; `count_before` and `count_after` are the unbiased estimates.
 
     Attributes:
         group, items: name of the group, and its number of items.
-        difference: `after - before`; `low` and `high` are its limits.
+        count_before, count_after: reports that hold an item of the group, which may lie outside 0..reports.
+        difference: `after - before` of the unbiased estimates; `low` and `high` are its limits in this row alone.
+        low_all, high_all: limits of the difference, corrected for all groups as `significant` is: they exclude 0 if and
+            only if the change is significant.
         ratio: `after / before`; infinite if `before` may be 0; its limits `ratio_low` and `ratio_high` are infinite if
             there is no bound.
         adjusted: the p-value after the correction of Benjamini and Hochberg for all groups.
@@ -43,12 +51,16 @@ class Change:
     items: int
     reports_before: int
     reports_after: int
+    count_before: float
+    count_after: float
     before: float
     after: float
     difference: float
     standard_error: float
     low: float
     high: float
+    low_all: float
+    high_all: float
     ratio: float
     ratio_low: float
     ratio_high: float
@@ -81,10 +93,13 @@ def changed(before: Sequence[Counted], after: Sequence[Counted], groups: Sequenc
         "items": [len(group.items) for group in groups],
         "reports_before": [found.reports_before] * len(groups),
         "reports_after": [found.reports_after] * len(groups),
+        "count_before": (found.before * found.reports_before).tolist(),
+        "count_after": (found.after * found.reports_after).tolist(),
         "significant": np.asarray(found.adjusted <= 1.0 - CONFIDENCE).tolist(),
         "seen_20": power_of(found.both, RATIO, level).tolist(),
         "least_seen": least_of(found.both, level=level).tolist(),
     }
+    own |= {name: getattr(found, name).clip(*within).tolist() for name, within in _WITHIN.items()}
     return tuple(map(Change, *(own.get(name) or getattr(found, name).tolist() for name in SCHEMA.names)))
 
 

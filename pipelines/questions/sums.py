@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
+from hushcount.arrays import FloatArray
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
@@ -17,8 +19,8 @@ SCHEMA = schema_of("window", "epoch", "group", "items", "missing", "reports", "s
 """Columns of a table with one row for each window, epoch and group; counts and errors are in users.
 
 `items`: how many of the group's items were added up. `missing`: how many of the group's items the result did not count;
-if a dictionary lacks an item, the item's reports are in "other". `share` is `count / reports`. Intervals in columns
-that end in "_all" hold for all rows together. `repeated`: whether clients repeat their answers.
+if a dictionary lacks an item, the item's reports are in "other". `share` is `count / reports`, within 0..1. Intervals
+in columns that end in "_all" hold for all rows together. `repeated`: whether clients repeat their answers.
 """
 
 
@@ -68,18 +70,18 @@ def _of_result(one: Counted, groups: Sequence[Group], levels: Levels, looks: int
         "items": [len(group.items) for group in known],
         "missing": missing,
         "reports": [one.reports] * many,
-        "share": rows["count"].to_numpy() / one.reports,
+        "share": _shares(rows["count"].to_numpy(), one.reports),
         **{name: rows[name] for name in COLUMNS[1:]},
         "repeated": [one.campaign.memory] * many,
     }
     return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
-TOTALS = schema_of(
-    "group", "items", "results", "reports", "share", "count", "standard_error", "collision_error", "low", "high",
-    "repeated",
-)  # fmt: skip
-"""Columns of a table with one row for each group; counts and errors are in users, `share` is `count / reports`.
+TOTALS = schema_of("group", "items", "results", "reports", "share", *COLUMNS[1:], "repeated")
+"""Columns of a table with one row for each group; counts and errors are in users.
+
+`share` is `count / reports`, within 0..1. Columns that end in "_all" hold for all rows together: `detected_all` says
+whether any report holds an item of the group (Bonferroni), and if it is false, the interval is not above 0.
 
 The errors are errors of the total. In windows of one epoch clients repeat the same answers, and windows of one pool
 have the same collisions, so errors by repeated answers or collisions add up and do not average out. `results`: number
@@ -88,25 +90,34 @@ times.
 """
 
 
-def totals_table(results: Sequence[Counted], groups: Sequence[Group], confidence: float = 0.95) -> pa.Table:
+def totals_table(results: Sequence[Counted], groups: Sequence[Group], levels: Levels | None = None) -> pa.Table:
     """Return the total of each group over all results, with the columns TOTALS, in the order of the groups.
 
     Raises:
         UsageError: for the same reasons as in `hushcount.questions.totals.total`.
     """
-    totals = total(results, groups, confidence)
-    many, reports = len(groups), totals.reports
+    levels, many = levels or Levels(), len(groups)
+    totals = total(results, groups, levels.confidence)
+    reports, detected_all = totals.reports, totals.p_value <= (1.0 - levels.confidence) / many
     columns = {
         "group": [group.name for group in groups],
         "items": [len(group.items) for group in groups],
         "results": [len(results)] * many,
         "reports": [reports] * many,
-        "share": totals.count / reports,
+        "share": _shares(totals.count, reports),
         "count": totals.count,
         "standard_error": totals.standard_error,
         "collision_error": totals.collision_error,
         "low": totals.low,
         "high": totals.high,
+        "low_all": np.where(detected_all, totals.low_all, np.minimum(totals.low_all, 0.0)),
+        "high_all": totals.high_all,
+        "detected": totals.p_value <= levels.false_positive_rate,
+        "detected_all": detected_all,
         "repeated": [any(one.campaign.memory for one in results)] * many,
     }
     return pa.table([columns[name] for name in TOTALS.names], schema=TOTALS)
+
+
+def _shares(counts: FloatArray, reports: int) -> FloatArray:
+    return np.clip(counts / reports, 0.0, 1.0)
