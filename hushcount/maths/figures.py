@@ -7,6 +7,9 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 
 from hushcount.maths.odds import Odds
 
+LARGEST = 700.0
+"""From this epsilon on, no factor bounds the odds that a double can hold: exp(710) is infinite."""
+
 
 def rounded_up(value: float) -> str:
     """Return the value in four significant digits, rounded up, so that a stated loss is not below the true one."""
@@ -25,7 +28,7 @@ def users(number: float) -> str:
 
 def odds_of(epsilon: float) -> str:
     """Return the largest change of odds, rounded up: in per cent below a factor of two, else as a factor."""
-    gain = math.expm1(epsilon) if epsilon < 700.0 else math.inf
+    gain = math.expm1(epsilon) if epsilon < LARGEST else math.inf
     if gain < 1.0:
         return f"{_ceiling(100.0 * gain, 2):f} % at most"
     return f"a factor of {_ceiling(gain + 1.0, 3):f} at most" if math.isfinite(gain) else "any factor"

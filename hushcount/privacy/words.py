@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.maths.figures import odds_of, rounded_up, within
+from hushcount.maths.figures import LARGEST, odds_of, rounded_up, within
 from hushcount.privacy.guarantees import Discovery, Released, Statement
 from hushcount.privacy.unit import Unit, Units
 
@@ -33,41 +34,67 @@ def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
     counted = " to be counted" if found else ""
     if counts and not lasting:
         yield (
-            f"What the counts tell about {units.reports.person(counted)} changes the odds that the person "
-            f"{_ONE_VALUE} by {within(counts.odds)}, {_ROLES}."
+            f"The counts change the odds that {units.reports.person(counted)} {_ONE_VALUE} by {within(counts.odds)}, "
+            f"{_ROLES}."
         )
     if found:
         relation = _ONE_VALUE if found.relation == "replace-one" else _TOOK_PART
         enough = "enough people sent it" if result.per == "client" else "enough reports hold it"
         count, counts_too = (", with a rough count,", " and their counts") if found.count_deviation else ("", "")
         yield (
-            f"A value is shown{count} only when {enough}, about {found.clients_for_even_chance:,}: what the values "
-            f"found{counts_too} tell about {units.discovery.person(' for discovery')} changes the odds that the "
-            f"person {relation} by {within(found.odds)}, {_ROLES}."
+            f"A value is shown{count} only when {enough}, about {found.clients_for_even_chance:,}: the values "
+            f"found{counts_too} change the odds that {units.discovery.person(' for discovery')} {relation} by "
+            f"{within(found.odds)}, {_ROLES}."
         )
     if local is not None and lasting:
         changes = "; when a value changed is not hidden" if (local.values or 0) > 1 else ""
         yield (
             "All counts of the epoch together, however often a person reports, change the odds that any one person "
-            f"{_ONE_VALUE} by {odds_of(lasting)}, even if all parties broke their promises together, because each "
-            f"report is randomised on the person's own device and repeated from there{changes}."
+            f"{_ONE_VALUE} by {odds_of(lasting)}, even if all parties broke their promises together: each report is "
+            f"randomised on the person's own device and repeated from there{changes}."
         )
     if both:
         yield (
-            f"Counts and values found together, of {units.person()}, change the odds that the person "
-            f"{_ONE_VALUE} by {within(both.odds)}, {_ROLES}."
+            f"Counts and values found together change the odds that {units.person()} {_ONE_VALUE} by "
+            f"{within(both.odds)}, {_ROLES}."
         )
     if local is not None and not lasting:
         yield (
-            f"Even if all parties broke their promises together, the reports of {units.reports.person(counted)} would "
-            f"change the odds that the person {_ONE_VALUE} by {odds_of(local.epsilon)}, because each is "
-            "randomised on the person's own device."
+            f"Even if all parties broke their promises together, the odds that {units.reports.person(counted)} "
+            f"{_ONE_VALUE} would change by {odds_of(local.epsilon)}: each report is randomised on the person's own "
+            "device."
         )
     if found:
         yield (
             "If the analyzer and the auxiliary server broke their promises together, the values sent for discovery "
-            "would be open to them, because they are sealed but not randomised."
+            "would be open to them: they are sealed, not randomised."
         )
+
+
+State = Literal["person", "report", "none"]
+"""Whom a guarantee protects: a person with all that one window counts, each report alone, or nobody."""
+
+
+def in_one_line(result: Statement) -> tuple[State, str]:
+    """Return whom the guarantee protects, and its figure for all that the run released, as one line.
+
+    If counts and values found were both released, the figure is of both together. It is rounded up.
+    """
+    local, found, whole = result.local, result.discovery, result.total or result.shuffled or result.discovery
+    lasting = None if local is None else local.epoch_epsilon
+    person = result.per == "client" or (lasting is not None and found is None)
+    about = f"The odds about {'one person' if person else 'the sender of one report'} change by"
+    if whole is not None and (found is not None or not lasting):
+        epsilon, said = whole.odds.epsilon, f"{about} {within(whole.odds)}, if the parties keep to their roles"
+    elif local is not None:
+        epsilon = lasting or local.epsilon
+        said = f"{about} {odds_of(epsilon)}, even if all parties work together"
+    else:
+        return "none", "Nothing is guaranteed."
+    unbound = "" if person else "; nothing limits how many reports a person sends"
+    counted = found is not None and whole is found and found.relation != "replace-one"
+    exact = "; exact numbers of reports tell more" if counted else ""
+    return "none" if epsilon >= LARGEST else "person" if person else "report", f"{said}{exact}{unbound}."
 
 
 def exact_sentences(result: Statement, units: Units, covered: Collection[Stream], reports: int | None) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The tables [next_epoch], [analyzer] and [alerts] of the deployment file."""
+"""The tables [next_epoch], [analyzer], [dashboard] and [alerts] of the deployment file."""
 
 from __future__ import annotations
 
@@ -105,6 +105,22 @@ class AnalyzerPart(Part):
         if self.evaluator_token is not None and self.evaluator is None:
             raise ValueError("evaluator_token: needs evaluator, the address that gets this token")
         return self
+
+
+class DashboardPart(Part):
+    """The name and the logo that the page of `hushcount dashboard` has at its top."""
+
+    name: str | None = Field(
+        default=None,
+        description="name of the deployment; by default the name of this file's directory",
+        min_length=1,
+        max_length=100,
+    )
+    logo: str | None = Field(
+        default=None,
+        description="picture beside the name, a .png or .svg of at most 64 KiB, relative to this file; the page "
+        "contains it",
+    )
 
 
 def most_epochs_a_year(least_length: timedelta) -> int:

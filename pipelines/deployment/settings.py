@@ -18,7 +18,7 @@ from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import read_mapping, validated
 from pipelines import DEPLOYMENT
-from pipelines.deployment.parts import AlertsPart, AnalyzerPart, Duration, NextEpochPart
+from pipelines.deployment.parts import AlertsPart, AnalyzerPart, DashboardPart, Duration, NextEpochPart
 from pipelines.files import storage
 from shuffler.collector.settings import CollectorPart
 
@@ -162,6 +162,7 @@ class DeploymentFile(Part):
         default_factory=dict, description="by campaign; a campaign without a table gets no new epochs by itself"
     )
     analyzer: AnalyzerPart = Field(default_factory=AnalyzerPart)
+    dashboard: DashboardPart = Field(default_factory=DashboardPart)
     collector: CollectorPart | None = Field(default=None, description="the collector that runs here")
     evaluator: EvaluatorPart | None = Field(default=None, description="the evaluator that runs here")
     alerts: AlertsPart | None = Field(default=None, description="without this table nobody gets alerts")

@@ -14,7 +14,7 @@ from pipelines.console.tables import by_reason
 from pipelines.jobs.found import COMBINED_SAYS, Found, facts_of, same_batch
 from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.summary import HopSummary, TableFacts
-from pipelines.pages.figures import Block, Figure, Panel, Prose, Row, Span
+from pipelines.pages.figures import Block, Figure, Guarantee, Panel, Prose, Row, Span
 from pipelines.pages.page import render as page_of
 
 _CHART_ITEMS = 40
@@ -36,9 +36,8 @@ class Page:
 
 def render(page: Page) -> str:
     """Return the page as HTML that refers to no other file and no host."""
-    privacy = page.summary.stated
     blocks = (_estimates(page), *_found(page), _hops(page))
-    panel = Panel("result", "", privacy.plain, privacy.sentences, blocks)
+    panel = Panel("result", "", Guarantee.of(page.summary.stated), blocks)
     title = f"{page.campaign.id}, epoch {page.campaign.epoch}"
     return page_of(title, (), [panel], f"Campaign fingerprint {page.campaign.fingerprint.hex()}")
 
@@ -57,19 +56,26 @@ def _estimates(page: Page) -> Block:
         outside.append(f"Outside the dictionary (\u201cother\u201d): {other['count']:,.0f} \u00b1 {error}.")
     if estimates.explained is not None:
         outside.append(other_explained(estimates.explained))
-    legend = (_legend(estimates.table), *outside)
-    return Figure("estimates", "Estimates", legend, "intervals", _heads(table), rows, most=_CHART_ITEMS)
+    detected, notes = (_detected(estimates.table),), (_legend(estimates.table), *outside)
+    heads = _heads(table)
+    return Figure("estimates", "Estimates", detected, "intervals", heads, rows, most=_CHART_ITEMS, notes=notes)
+
+
+def _detected(table: TableFacts) -> str:
+    if not table.detected_all:
+        return f"None of {table.items:,} items is detected, so none is drawn."
+    largest = f"; the {_CHART_ITEMS} largest are drawn" if table.detected_all > _CHART_ITEMS else ""
+    return f"{table.detected_all:,} of {table.items:,} items are detected{largest}."
 
 
 def _legend(table: TableFacts) -> str:
     rate, expected = table.false_positive_rate, table.false_positive_rate * table.items
     false = f"about {expected:,.0f} items" if expected >= 1.0 else f"{expected:.2g} items on average"
     return (
-        f"The {min(table.items, _CHART_ITEMS)} largest of {table.items:,} items, with "
-        f"{100 * table.confidence:g} % intervals. A thick line holds for its item alone; the thin lines (low all, high "
-        f"all) hold for all {table.items:,} items together. The largest of many noisy estimates tend to be too large: "
-        f"read the thin lines for items that you pick by size. The darker bars, \u201cdetected all\u201d in the table, "
-        f"mark the {table.detected_all:,} items that are {detection(table)} In the table \u201cdetected\u201d marks "
+        f"Intervals have a confidence of {100 * table.confidence:g} %. A thick line holds for its item alone; the thin "
+        f"lines (low all, high all) hold for all {table.items:,} items together. The largest of many noisy estimates "
+        "tend to be too large: read the thin lines for items that you pick by size. \u201cdetected all\u201d marks the "
+        f"{table.detected_all:,} items that are {detection(table)} No other item is drawn. \u201cdetected\u201d marks "
         f"the {table.detected:,} items that are detected if each is tested alone. An item that nobody has is marked "
         f"with a probability of at most {100 * rate:g} %; if nobody had any of the items, {false} would be marked."
     )
@@ -82,7 +88,7 @@ def _heads(table: pa.Table) -> tuple[str, ...]:
 def _counted(row: dict[str, Any]) -> Row:
     """Return a row of the table: the item, its numbers, and whether it is detected, tested alone and with all items."""
     item, *numbers, detected, among_all = row.values()
-    marks = ("yes" if mark else "" for mark in (detected, among_all))
+    marks = ("detected" if mark else "not detected" for mark in (detected, among_all))
     drawn = Span(row["count"], row["low"], row["high"], row["low_all"], row["high_all"], among_all)
     return Row(item, (*(f"{number:,.0f}" for number in numbers), *marks), drawn)
 

@@ -10,15 +10,19 @@ from pipelines.audit.view import View
 from pipelines.console.tables import stamp
 from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment
+from pipelines.log.facts import Times
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.monitoring.panel_differences import changes_of, comparison
 from pipelines.monitoring.panel_discovered import discovered_of
 from pipelines.monitoring.panel_health import budget_of, hops_of
 from pipelines.monitoring.panel_sums import groups_of
 from pipelines.monitoring.panel_trends import trend_of
-from pipelines.pages.figures import Block, Panel, Prose
+from pipelines.pages.figures import Block, Guarantee, Panel, Prose
+from pipelines.pages.logo import read_logo
 from pipelines.pages.page import render
 from pipelines.questions.sources import of_epochs
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.rules import calendar_of
 
 
 def page_of(deployment: Deployment, now: datetime, last: int) -> str:
@@ -31,32 +35,43 @@ def page_of(deployment: Deployment, now: datetime, last: int) -> str:
         UsageError: there is no campaign, or a file cannot be read.
     """
     campaigns, faults = read_epochs(deployment.campaigns)
-    panels: list[Panel] = []
-    counted: list[Shown] = []
-    for view in View(deployment, now, campaigns).each():
-        panel, shown = _campaign(view, view.epochs, f"campaign-{len(panels)}", last)
-        panels.append(panel)
-        counted += [] if shown is None else [shown]
-    compared = comparison(counted)
+    made = [
+        _campaign(view, view.epochs, f"campaign-{number}", last)
+        for number, view in enumerate(View(deployment, now, campaigns).each())
+    ]
+    # The campaign that opens first has results, if any campaign has.
+    panels = [panel for panel, shown in sorted(made, key=lambda one: one[1] is None)]
+    compared = comparison([shown for _, shown in made if shown is not None])
     panels += [] if compared is None else [compared]
     lead = (
         f"Made at {stamp(now)} from at most {last:,} windows. Estimates are noisy on purpose: read the intervals.",
         *(f"Campaign {name} cannot be read: {fault}." for name, fault in faults.items()),
     )
-    return render(f"Deployment {deployment.path.parent.name or deployment.path.name}", lead, panels, "Hushcount")
+    own = deployment.file.dashboard
+    name = own.name or f"Deployment {deployment.path.parent.name or deployment.path.name}"
+    logo = None if own.logo is None else read_logo(deployment.base / own.logo)
+    return render(name, lead, panels, "Hushcount", logo)
 
 
 def _campaign(view: View, epochs: Epochs, key: str, last: int) -> tuple[Panel, Shown | None]:
     """Return the panel of a campaign, and the campaign's results if it has any."""
     health = tuple(_health(view, key, last))
     try:
-        shown = Shown(of_epochs(view.deployment, epochs, last), key)
+        shown = Shown(of_epochs(view.deployment, epochs, last), key, _calendar(view))
         found = discovered_of(shown)
         asked = (trend_of(shown), *changes_of(shown), *groups_of(shown), *([] if found is None else [found]))
     except HushcountError as error:
-        return Panel(key, view.campaign, (), (), (Prose(f"{key}-none", "Estimates", (f"{error}.",)), *health)), None
-    stated = shown.stated
-    return Panel(key, view.campaign, stated.plain, stated.sentences, (*asked, *health)), shown
+        return Panel(key, view.campaign, None, (Prose(f"{key}-none", "Estimates", (f"{error}.",)), *health)), None
+    return Panel(key, view.campaign, Guarantee.of(shown.stated), (*asked, *health)), shown
+
+
+def _calendar(view: View) -> Calendar:
+    """Return the campaign's windows; if its log cannot be read, those of the deployment file."""
+    try:
+        return calendar_of(view.deployment, view.fold)
+    except HushcountError:
+        windows = view.deployment.windows
+        return Calendar((Times(None, windows.length, windows.grace),))
 
 
 def _health(view: View, key: str, last: int) -> Iterator[Block]:

@@ -10,6 +10,7 @@ from hushcount.collection.windows import window_names
 from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.statement import statement
 from pipelines.questions.sources import Source
+from pipelines.windows.calendar import Calendar
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,10 +20,12 @@ class Shown:
     Attributes:
         source: the campaign's results.
         key: an id that distinguishes the campaign on the page.
+        calendar: the campaign's windows.
     """
 
     source: Source
     key: str
+    calendar: Calendar
 
     @property
     def name(self) -> str:
@@ -34,6 +37,11 @@ class Shown:
         """A short name of each window."""
         return window_names(self.source.windows)
 
+    @property
+    def times(self) -> Mapping[str, tuple[int, int]]:
+        """Begin and end of each window, in seconds since 1970-01-01T00:00:00Z."""
+        return {name: seconds_of(self.calendar, name) for name in self.source.windows}
+
     @cached_property
     def newest(self) -> Source:
         """The results of the newest window: one, or two if the window's reports are from two epochs."""
@@ -44,3 +52,9 @@ class Shown:
         """The privacy statement of the newest result."""
         newest = self.source.counted[-1]
         return statement(newest.campaign, newest.reports, newest.tally.senders)
+
+
+def seconds_of(calendar: Calendar, window: str) -> tuple[int, int]:
+    """Return begin and end of a window, in seconds since 1970-01-01T00:00:00Z."""
+    found = calendar.named(window)
+    return int(found.start.timestamp()), int(found.end.timestamp())

@@ -9,6 +9,7 @@ from hushcount.errors import UsageError
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Panel, Prose, Row, Span
 from pipelines.questions.changes import Change, by_chance, changed
+from pipelines.questions.findings import verdict_of
 from pipelines.questions.selection import each_item
 from pipelines.questions.sentences import of_changes
 from pipelines.questions.sides import USUAL, Sides, of_windows
@@ -16,10 +17,11 @@ from pipelines.questions.sides import USUAL, Sides, of_windows
 _ROWS = 60
 _DRAWN = 24
 _MOST_PAIRS = 15
-_HEADS = (
-    "item", "before", "after", "difference", "from", "to", "ratio", "p, adjusted", "significant",
-    "20 % would be seen with",
-)  # fmt: skip
+_HEADS = ("item", "before", "after", "change", "difference", "from", "to", "p, adjusted", "20 % would be seen with")
+_NOTES = (
+    "A triangle up is a rise, a triangle down a fall. Intervals are corrected as the test is, so none of them "
+    "contains 0. Differences that are not significant are not drawn: the table has their p-values.",
+)
 
 
 def changes_of(shown: Shown) -> Iterator[Block]:
@@ -61,30 +63,29 @@ def comparison(campaigns: Sequence[Shown]) -> Panel | None:
     blocks: list[Block] = [Choice("pairs", "Compare in their newest windows", tuple(figures))] if figures else []
     if refused:
         blocks.append(Prose("not-compared", "Not compared", tuple(refused)))
-    plain = tuple(f"{one.name}: {sentence}" for one in campaigns for sentence in one.stated.plain)
-    return Panel("compare", "Compare campaigns", plain, (), tuple(blocks))
+    return Panel("compare", "Compare campaigns", None, tuple(blocks))
 
 
 def _drawn(key: str, title: str, sides: Sides, names: tuple[str, str]) -> Figure:
-    """Return a figure of the changes of all items between two sides; changes least likely by chance come first."""
+    """Return a figure of the rises and falls between two sides; the table has the other changes too."""
     found = changed(sides.before.counted, sides.after.counted, each_item(sides.sources))
     rows = by_chance(found)
     number = sum(one.significant for one in rows)
-    head = sorted(rows[: min(max(number, 8), _DRAWN)], key=lambda one: -one.difference)
-    says = (
-        f"Share in {names[1]} less share in {names[0]}, with 95 % intervals. A triangle up is a significant rise, down "
-        "a fall; a circle is not significant.",
-        *(f"{said[:1].upper()}{said[1:]}." for said in of_changes(found)),
-    )
+    head = sorted(rows[: min(number, _DRAWN)], key=lambda one: -one.difference)
+    says = tuple(f"{said[:1].upper()}{said[1:]}." for said in of_changes(found))
+    notes = (f"Share in {names[1]} less share in {names[0]}, with 95 % intervals.", *_NOTES)
     listed = (*head, *rows[len(head) : _ROWS])
     return Figure(
         key, title, says, "intervals", _HEADS, tuple(map(_row, listed)), "share", "difference of shares", signed=True,
-        most=len(head),
+        most=max(len(head), 1), notes=(" ".join(notes),),
     )  # fmt: skip
 
 
 def _row(one: Change) -> Row:
-    shares = [f"{share:.2%}" for share in (one.before, one.after, one.difference, one.low, one.high)]
-    said = "yes" if one.significant else ""
-    cells = (*shares, f"{one.ratio:.3g}", f"{one.adjusted:.2g}", said, f"{one.seen_20:.0%}")
-    return Row(one.group, cells, Span(one.difference, one.low, one.high, strong=one.significant))
+    """Return a row of a change; only a rise or a fall has an interval, and is drawn."""
+    verdict = verdict_of(one)
+    difference, low, high = (min(max(end, -1.0), 1.0) for end in (one.difference, one.low_all, one.high_all))
+    shares = [f"{share:.2%}" for share in (one.before, one.after)]
+    ends = [f"{end:.2%}" if one.significant else "" for end in (low, high)]
+    cells = (*shares, verdict, f"{difference:.2%}", *ends, f"{one.adjusted:.2g}", f"{one.seen_20:.0%}")
+    return Row(one.group, cells, Span(difference, low, high) if one.significant else None)

@@ -25,12 +25,13 @@ def discovered_of(shown: Shown) -> Block | None:
         return Prose(key, heading, ("No value was found in these windows.",))
     places = {window: place for place, window in enumerate(shown.source.windows)}
     rows = tuple(_row(shown, item, values[item], places) for item in list(values)[:_MOST])
-    says = (
-        f"Values found: {len(values):,}, newest first. A full dot is a count, and larger for a larger count; an empty "
-        "dot shows that the value was found, without a count. Anybody may have sent these values.",
+    says = (f"{len(values):,} found, newest first.",)
+    notes = (
+        "A full dot is a count, and larger for a larger count; an empty dot shows that the value was found, without a "
+        "count. Anybody may have sent these values.",
     )
-    names = tuple(shown.windows.values())
-    return Figure(key, heading, says, "dots", _HEADS, rows, most=_DRAWN, windows=names)
+    names, times = tuple(shown.windows.values()), tuple(shown.times.values())
+    return Figure(key, heading, says, "dots", _HEADS, rows, most=_DRAWN, windows=names, times=times, notes=notes)
 
 
 def _row(shown: Shown, item: str, rows: list[dict[str, Any]], places: dict[str, int]) -> Row:

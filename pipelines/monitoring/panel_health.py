@@ -10,7 +10,10 @@ from pipelines.audit.reconcile import Account, account_of
 from pipelines.audit.view import View
 from pipelines.console.tables import by_reason
 from pipelines.ledger import overview
+from pipelines.monitoring.panel_campaign import seconds_of
 from pipelines.pages.figures import Block, Column, Figure, Part, Prose, Row
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.rules import calendar_of
 
 _HEADS = ("window", "hop and stream", "received", "went on", "rejected")
 _COLLECTED = "collected"
@@ -19,18 +22,18 @@ _COLLECTED = "collected"
 def hops_of(view: View, key: str, last: int) -> Figure:
     """Return a figure of the reports of each hop in the last windows, with a sentence for each difference."""
     account = account_of(view)
-    rows = [*columns_of(account, last)]
+    rows = [*columns_of(account, last, calendar_of(view.deployment, view.fold))]
     says = (
         *(f"DIFFERENCE {difference}" for difference in account.differences),
         *(f"Given up: {says}" for says in account.given_up),
         *(f"Waits: {one.says}" for one in account.waiting),
-        "Reports of each window: accepted reports, with rejected reports above them. Each row has its own scale. "
-        f"{'Red: numbers differ.' if account.differences else 'All numbers agree.'}",
+        "Red: numbers differ." if account.differences else "All numbers agree." if rows else "No report came yet.",
     )
-    return Figure(f"{key}-hops", "Reports by hop", says, "columns", _HEADS, tuple(rows), most=len(rows))
+    notes = ("Reports of each window: accepted, with rejected ones above them. Each row has its own scale.",)
+    return Figure(f"{key}-hops", "Reports by hop", says, "columns", _HEADS, tuple(rows), most=len(rows), notes=notes)
 
 
-def columns_of(account: Account, last: int) -> Iterator[Row]:
+def columns_of(account: Account, last: int, calendar: Calendar) -> Iterator[Row]:
     """Yield a row for each stream and hop of the last windows, marked as wrong if its numbers do not add up."""
     known = {counts.window for counts in account.windows} | {hop.batch.split("-")[0] for hop in account.hops}
     windows = sorted(known)[-last:]
@@ -40,7 +43,8 @@ def columns_of(account: Account, last: int) -> Iterator[Row]:
             wrong = sum(counts.states.values()) != counts.received
             aside = counts.states.get("quarantined", 0)
             told = (f"{_COLLECTED} {counts.stream}", f"{counts.received:,}", f"{counts.received - aside:,}")
-            column = Column(told[0], counts.window, short[counts.window], counts.received - aside, aside, wrong)
+            time = seconds_of(calendar, counts.window)
+            column = Column(told[0], short[counts.window], time, counts.received - aside, aside, wrong)
             yield Row(short[counts.window], (*told, by_reason(counts.states)), column, wrong)
     for hop in account.hops:
         window = hop.batch.split("-")[0]
@@ -50,7 +54,7 @@ def columns_of(account: Account, last: int) -> Iterator[Row]:
             named = any(said.startswith((f"{hop.batch} {hop.hop}:", f"{hop.batch}: ")) for said in account.differences)
             wrong = hop.received != hop.accepted + rejected or named
             band = f"{hop.hop} {hop.stream}"
-            column = Column(band, window, short[window], hop.accepted, rejected, wrong)
+            column = Column(band, short[window], seconds_of(calendar, window), hop.accepted, rejected, wrong)
             numbers = (f"{hop.received:,}", f"{hop.accepted:,}", by_reason(hop.rejected))
             yield Row(short[window], (band, *numbers), column, wrong)
 

@@ -10,16 +10,17 @@ from hushcount.questions.counted import Group
 from hushcount.questions.selecting import by_prefix, parent_of
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Figure, Prose, Row, Span
+from pipelines.questions.findings import share_of, state_of
 from pipelines.questions.selection import declared_groups
 from pipelines.questions.sums import sums_table
 
 _SEPARATORS = ("/", "::", ".")
 _DEPTH = 4
 _MOST_ROWS = 1500
-_HEADS = ("group", "items", "count", "from", "to", "from, all", "to, all", "share", "detected among all")
-_SAYS = (
+_HEADS = ("group", "items", "count", "from", "to", "from, all", "to, all", "share", "state, among all")
+_NOTES = (
     "Sums in the newest window, with 95 % intervals: thick lines for each sum alone, thin lines for all sums together. "
-    "Each sum has its own error, which does not follow from the errors of its items."
+    "Each sum has its own error, which does not follow from the errors of its items.",
 )
 
 
@@ -63,13 +64,19 @@ def _summed(shown: Shown, key: str, heading: str, groups: Sequence[Group], separ
     if table is None:
         return Prose(key, heading, ("The newest result knows none of their items.",))
     rows = tuple(_row(row, separator) for row in table.sort_by([("count", "descending")]).to_pylist())
-    return Figure(key, heading, (_SAYS,), "intervals", _HEADS, rows, axis="reports", drills=separator is not None)
+    detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
+    says = (f"{detected:,} of {len(rows):,} are detected.",)
+    drills = separator is not None
+    return Figure(key, heading, says, "intervals", _HEADS, rows, axis="reports", drills=drills, notes=_NOTES)
 
 
 def _row(row: dict[str, Any], separator: str | None) -> Row:
     low, high, low_all, high_all = (row[name] for name in ("low", "high", "low_all", "high_all"))
     numbers = [f"{number:,.0f}" for number in (row["count"], low, high, low_all, high_all)]
-    cells = (f"{row['items']:,}", *numbers, f"{row['share']:.2%}", "yes" if row["detected_all"] else "")
+    share = share_of(row["count"], row["reports"])
+    cells = (f"{row['items']:,}", *numbers, f"{share:.2%}", state_of(row))
     parent = "" if separator is None else parent_of(row["group"], separator) or ""
-    drawn = Span(row["count"], low, high, low_all, high_all, row["detected_all"], row["group"], parent)
+    # The deployment names groups, and nobody names the parts of paths.
+    strong, named = state_of(row) == "detected", separator is None
+    drawn = Span(row["count"], low, high, low_all, high_all, strong, row["group"], parent, named)
     return Row(row["group"], cells, drawn)

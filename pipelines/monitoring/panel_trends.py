@@ -9,6 +9,8 @@ import numpy as np
 from hushcount.arrays import IntArray
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Estimate, Levels
+from hushcount.oracles.sight import sight_of
+from hushcount.privacy.unit import repeats_of, unit_of
 from hushcount.questions.counted import Counted, Group
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Prose, Trend
@@ -31,29 +33,37 @@ def trend_of(shown: Shown) -> Block:
     results, confidence = source.counted, Levels().confidence
     names = (*items, *(f"group {group.name}" for group in groups))
     count, low, high = (np.full((len(names), len(results)), np.nan) for _ in range(3))
-    largest = np.full(len(names), -np.inf)
+    found = np.zeros(count.shape, dtype=bool)
     for number, result in enumerate(results):
         for rows, estimate in _estimates(result, items, groups):
             count[rows, number] = estimate.count
             low[rows, number], high[rows, number] = estimate.interval(confidence)
-            detected = estimate.detected(1.0 - confidence, count.size)
-            largest[rows] = np.fmax(largest[rows], np.where(detected, estimate.count / result.reports, -np.inf))
-    order = np.argsort(-largest[: len(items)], kind="stable")[:_FIRST]
-    # If no item is detected, the figure draws the first items.
-    first = tuple(int(place) for place in order if np.isfinite(largest[place])) or tuple(range(min(len(items), 2)))
+            found[rows, number] = estimate.detected(1.0 - confidence, count.size)
+    reports = tuple(one.reports for one in results)
+    largest = np.max(np.where(found, count / np.array(reports), -np.inf), axis=1)[: len(items)]
+    first = tuple(int(place) for place in np.argsort(-largest, kind="stable")[:_FIRST] if found[place].any())
     windows = [shown.windows[one.window] for one in results]
     labels = tuple(
         name if windows.count(name) == 1 else f"{name} epoch {one.campaign.epoch}"
         for name, one in zip(windows, results, strict=True)
     )
-    reports = tuple(one.reports for one in results)
-    says = (
+    notes = (
         f"The share of reports that hold an item, with a {100 * confidence:g} % interval for each window alone: among "
-        "many windows some intervals miss. At first the largest detected items are drawn; search for others.",
+        "many windows some intervals miss. An empty dot: the item is not detected in this window.",
         *(["Groups that the deployment names are found as \u201cgroup NAME\u201d."] if groups else []),
         *([_REPEATED] if any(one.campaign.memory for one in results) else []),
     )
-    return Trend(key, heading, says, Series(names, labels, reports, count, low, high, first))
+    times = tuple(shown.times[one.window] for one in results)
+    series = Series(names, labels, times, reports, count, low, high, found, first)
+    return Trend(key, heading, () if first else (_unseen(results[-1], count.size),), series, notes)
+
+
+def _unseen(newest: Counted, looks: int) -> str:
+    """Say that no item is detected, and what the reports of the newest window could show."""
+    campaign, senders = newest.campaign, newest.tally.senders
+    counted = "people" if unit_of(campaign, senders, "reports").counted == "clients" else "reports"
+    sight = sight_of(campaign.require_frequency(), newest.reports, looks, repeats=repeats_of(campaign, senders))
+    return f"No item is detected, so none is drawn. {sight.words(counted)} Search for an item to draw it in any case."
 
 
 def _estimates(result: Counted, items: Sequence[str], groups: Sequence[Group]) -> Iterator[tuple[IntArray, Estimate]]:

@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 
 SCRIPTS = (
-    "svg", "tables", "intervals", "columns", "dots", "parts", "data", "lines", "search", "trend", "drill", "tabs",
-    "page",
+    "svg", "state", "time", "pointing", "tables", "files", "intervals", "columns", "dots", "parts", "data", "lines",
+    "search", "trend", "drill", "tabs", "page",
 )  # fmt: skip
 """Names of the script modules; each module comes after the modules that it imports."""
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+)\.js";\n', re.MULTILINE)
@@ -30,10 +30,10 @@ def script() -> str:
 
 
 def policy() -> str:
-    """Return the content security policy, which allows this style and this script, and no request to any host."""
+    """Return the content security policy: this style, this script, pictures in the page, and no request to any host."""
     return (
-        f"default-src 'none'; script-src {_source(script())}; style-src {_source(style())}; base-uri 'none'; "
-        "form-action 'none'"
+        f"default-src 'none'; script-src {_source(script())}; style-src {_source(style())}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 

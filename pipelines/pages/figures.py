@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hushcount.privacy.guarantees import Statement
+from hushcount.privacy.words import State, in_one_line
 from pipelines.pages.series import Series
+
+Times = tuple[tuple[int, int], ...]
+"""Begin and end of windows, in seconds since 1970-01-01T00:00:00Z."""
 
 Attributes = Mapping[str, str | float | bool | None]
 """The data of a row that the browser draws, as attributes of the row.
@@ -21,7 +26,8 @@ class Span:
     """A value with its own interval and, if there is one, the interval that is valid for all rows together.
 
     Attributes:
-        strong: whether the chart marks the row, as detected or as a significant change.
+        strong: whether the row is a finding: it is detected, or a significant change. Other rows are not drawn.
+        named: whether the deployment named the row, which is then drawn in any case.
         path, parent: the row's place in a tree of groups; a row at the top has the parent "".
     """
 
@@ -33,21 +39,28 @@ class Span:
     strong: bool = True
     path: str = ""
     parent: str = ""
+    named: bool = False
 
     @property
     def attributes(self) -> Attributes:
         """The attributes for the chart "intervals"."""
-        ends = {"low": self.low, "high": self.high, "low-all": self.low_all, "high-all": self.high_all}
-        return {"value": self.value, **ends, "strong": self.strong, "path": self.path, "parent": self.parent}
+        ends: Attributes = {"low": self.low, "high": self.high, "low-all": self.low_all, "high-all": self.high_all}
+        marks: Attributes = {"strong": self.strong, "named": self.named, "path": self.path, "parent": self.parent}
+        return {"value": self.value, **ends, **marks}
 
 
 @dataclass(frozen=True)
 class Column:
-    """Numbers of reports of a hop or stream (`band`) in a window (`place`); `wrong`: the numbers do not add up."""
+    """Numbers of reports of a hop or stream (`band`) in a window.
+
+    Attributes:
+        label: name of the window, whose `time` is its begin and end in seconds since 1970-01-01T00:00:00Z.
+        wrong: whether the numbers do not add up.
+    """
 
     band: str
-    place: str
     label: str
+    time: tuple[int, int]
     kept: int
     rejected: int
     wrong: bool = False
@@ -55,7 +68,7 @@ class Column:
     @property
     def attributes(self) -> Attributes:
         """The attributes for the chart "columns"."""
-        said = {"band": self.band, "place": self.place, "label": self.label}
+        said: Attributes = {"band": self.band, "label": self.label, "begin": self.time[0], "end": self.time[1]}
         return {**said, "kept": self.kept, "rejected": self.rejected, "wrong": self.wrong}
 
 
@@ -100,7 +113,7 @@ class Figure:
     Attributes:
         key: name that identifies the figure on the page, of letters, digits and "-".
         heading: name of the figure.
-        says: paragraphs that a reader must read before the chart.
+        says: what the chart shows, above it, in few words.
         chart: kind of chart; "none": only a table.
         heads: heads of the table's columns.
         rows: rows of the table.
@@ -109,7 +122,8 @@ class Figure:
         signed: whether values are changes, drawn as points beside a line.
         most: the largest number of rows that are drawn.
         drills: whether the rows form a tree.
-        windows: for the chart "dots", the names of the windows, in the order of their places.
+        windows, times: for the chart "dots", the names and times of the windows, in the order of their places.
+        notes: how to read the chart, below it.
     """
 
     key: str
@@ -124,6 +138,8 @@ class Figure:
     most: int = 40
     drills: bool = False
     windows: tuple[str, ...] = ()
+    times: Times = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,6 +150,7 @@ class Trend:
     heading: str
     says: tuple[str, ...]
     series: Series
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,19 +176,39 @@ Block = Figure | Trend | Prose | Choice
 
 
 @dataclass(frozen=True)
+class Guarantee:
+    """The privacy guarantee of a panel, stated once.
+
+    Attributes:
+        state: whom it protects.
+        line: its figure, in one line.
+        plain: the whole guarantee, in sentences for people.
+        exact: the whole guarantee, in exact terms for engineers.
+    """
+
+    state: State
+    line: str
+    plain: tuple[str, ...]
+    exact: tuple[str, ...]
+
+    @classmethod
+    def of(cls, stated: Statement) -> Guarantee:
+        """Return the guarantee of a privacy statement."""
+        return cls(*in_one_line(stated), stated.plain, stated.sentences)
+
+
+@dataclass(frozen=True)
 class Panel:
     """Blocks that belong together, because they are about one campaign or one comparison of campaigns.
 
     Attributes:
         key: name that identifies the panel on the page.
         title: title of the panel; empty if the page has only one panel.
-        plain: the privacy guarantee in plain sentences, which are repeated below each chart.
-        exact: the privacy guarantee in exact terms, for engineers.
+        guarantee: the privacy guarantee of its results; None if there are no results.
         blocks: the content.
     """
 
     key: str
     title: str
-    plain: tuple[str, ...]
-    exact: tuple[str, ...]
+    guarantee: Guarantee | None
     blocks: tuple[Block, ...] = field(default=())

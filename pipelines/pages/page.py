@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from hushcount.privacy.words import State
 from pipelines.pages.assets import policy, script, style
-from pipelines.pages.figures import Attributes, Block, Choice, Figure, Panel, Prose, Row, Trend
+from pipelines.pages.figures import Attributes, Block, Choice, Figure, Guarantee, Panel, Prose, Row, Span, Trend
 from pipelines.pages.text import escaped, isolated
 
+_SIGNS: Mapping[State, tuple[str, str]] = {
+    "person": ("\u2713", "Guarantee"), "report": ("!", "Guarantee for a report"), "none": ("\u2716", "No guarantee"),
+}  # fmt: skip
+"""The mark of a guarantee, and its name."""
 
-def render(title: str, lead: Sequence[str], panels: Sequence[Panel], foot: str) -> str:
-    """Return a page with a heading, first sentences, panels (as tabs, if there are several), and a last line."""
+
+def render(title: str, lead: Sequence[str], panels: Sequence[Panel], foot: str, logo: str | None = None) -> str:
+    """Return a page with a heading, first sentences, panels (as tabs, if there are several), and a last line.
+
+    Args:
+        logo: data address of a picture beside the title.
+    """
     level = 2 if len(panels) == 1 and not panels[0].title else 3
     tabs = ""
     if len(panels) > 1:
         links = "".join(f"<li><a href='#{panel.key}'>{isolated(panel.title)}</a></li>" for panel in panels)
         tabs = f"<ul class='tabs' aria-label='Parts of this page'>{links}</ul>"
+    picture = "" if logo is None else f"<img class='logo' alt='' src='{escaped(logo)}'>"
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
         f"<title>{escaped(title)} - Hushcount</title><meta name='viewport' content='width=device-width'>"
         f"<meta name='referrer' content='no-referrer'><style>{style()}</style></head>"
-        f"<body><main><h1>{isolated(title)}</h1>{_paragraphs(lead)}{tabs}"
+        f"<body><main><h1>{picture}{isolated(title)}</h1>{_paragraphs(lead)}{tabs}"
         f"{''.join(_panel(panel, level) for panel in panels)}<footer>{escaped(foot)}</footer></main>"
         f"<script type='module'>{script()}</script></body></html>\n"
     )
@@ -30,45 +41,56 @@ def render(title: str, lead: Sequence[str], panels: Sequence[Panel], foot: str) 
 
 def _panel(panel: Panel, level: int) -> str:
     title = f"<h2>{isolated(panel.title)}</h2>" if panel.title else ""
-    blocks = "".join(_block(block, panel.plain, level) for block in panel.blocks)
-    return f"<div id='{panel.key}' class='panel'>{title}{_guarantee(panel, level)}{blocks}</div>"
+    blocks = "".join(_block(block, level) for block in panel.blocks)
+    name = escaped(panel.title)
+    return f"<div id='{panel.key}' class='panel' data-name='{name}'>{title}{_guarantee(panel.guarantee)}{blocks}</div>"
 
 
-def _guarantee(panel: Panel, level: int) -> str:
-    if not panel.plain:
+def _guarantee(guarantee: Guarantee | None) -> str:
+    """Return one line with the mark of its state, which opens for the sentences."""
+    if guarantee is None:
         return ""
-    exact = "".join(f"<p class='exact'>{escaped(sentence)}</p>" for sentence in panel.exact)
-    first, *others = panel.plain
+    sign, says = _SIGNS[guarantee.state]
+    exact = "".join(f"<p class='exact'>{escaped(sentence)}</p>" for sentence in guarantee.exact)
     return (
-        f"<section class='card guarantee'><h{level}>What this guarantees</h{level}>"
-        f"<p><strong>{escaped(first)}</strong></p>{_paragraphs(others)}"
-        f"<details><summary>In exact terms</summary>{exact}</details></section>"
+        f"<details class='guarantee of-{guarantee.state}'><summary><span class='sign' aria-hidden='true'>{sign}</span> "
+        f"<strong>{says}:</strong> {escaped(guarantee.line)}</summary>{_paragraphs(guarantee.plain)}"
+        f"<h3>In exact terms</h3>{exact}</details>"
     )
 
 
-def _block(block: Block, plain: Sequence[str], level: int) -> str:
+def _block(block: Block, level: int) -> str:
     if isinstance(block, Choice):
-        return _choice(block, plain, level)
+        return _choice(block, level)
     head = f"<section class='card'><h{level}>{isolated(block.heading)}</h{level}>{_paragraphs(block.says)}"
     if isinstance(block, Prose):
         values = "".join(f"<li>{isolated(value)}</li>" for value in block.values)
         return f"{head}{f'<ul class=found>{values}</ul>' if values else ''}</section>"
     if isinstance(block, Trend):
-        return f"{head}{_trend(block, plain)}</section>"
+        return f"{head}{_trend(block)}</section>"
+    if not block.rows:
+        return f"{head}</section>"
     table = _table(block)
-    if block.chart == "none" or not block.rows:
-        return f"{head}{table if block.rows else ''}</section>"
-    return f"{head}{_figure(block, plain)}{_folded(block.heading, table)}</section>"
+    if block.chart == "none":
+        return f"{head}{table}</section>"
+    picture = _figure(block) if _is_drawn(block) else ""
+    return f"{head}{picture}{_folded(block.heading, table)}</section>"
 
 
-def _choice(block: Choice, plain: Sequence[str], level: int) -> str:
+def _is_drawn(figure: Figure) -> bool:
+    """Return whether the figure has a finding, or a row that the deployment names."""
+    drawn = [row.drawn for row in figure.rows if row.drawn is not None]
+    return any(not isinstance(one, Span) or one.strong or one.named for one in drawn)
+
+
+def _choice(block: Choice, level: int) -> str:
     options = "".join(f"<option>{escaped(figure.heading)}</option>" for figure in block.figures)
-    figures = "".join(_block(figure, plain, level) for figure in block.figures)
+    figures = "".join(_block(figure, level) for figure in block.figures)
     label = f"<label for='{block.key}'>{escaped(block.label)}</label> <select id='{block.key}'>{options}</select>"
     return f"<div class='choices'><p>{label}</p>{figures}</div>"
 
 
-def _figure(figure: Figure, plain: Sequence[str]) -> str:
+def _figure(figure: Figure) -> str:
     facts: Attributes = {
         "chart": figure.chart,
         "table": f"{figure.key}-table",
@@ -77,14 +99,15 @@ def _figure(figure: Figure, plain: Sequence[str]) -> str:
         "axis": figure.axis,
         "most": figure.most,
         "signed": figure.signed,
-        "windows": _list_of(figure.windows) if figure.windows else None,
+        "windows": json.dumps(figure.windows, ensure_ascii=False) if figure.windows else None,
+        "times": json.dumps(figure.times) if figure.times else None,
     }
     way = "<ul class='way' aria-label='Levels'></ul><p class='said' role='status'></p>" if figure.drills else ""
-    picture = "<div class='picture'></div>"
-    return f"<figure{_attributes(facts)}>{way}{picture}{_caption(plain)}</figure>"
+    picture = "<div class='picture'></div><p class='readout' role='status'></p>"
+    return f"<figure{_attributes(facts)}>{way}{picture}{_caption(figure.notes)}</figure>"
 
 
-def _trend(trend: Trend, plain: Sequence[str]) -> str:
+def _trend(trend: Trend) -> str:
     key = trend.key
     facts: Attributes = {
         "chart": "trend", "table": f"{key}-table", "source": f"{key}-data", "name": trend.heading,
@@ -95,26 +118,27 @@ def _trend(trend: Trend, plain: Sequence[str]) -> str:
         f"aria-expanded='false' aria-autocomplete='list' aria-controls='{key}-matches'>"
         f"<ul id='{key}-matches' class='matches' role='listbox' aria-label='Items that match' hidden></ul></div>"
     )
+    range_ = "".join(
+        f"<div><label for='{key}-{end}'>{label}</label><select id='{key}-{end}' class='{end}'></select></div>"
+        for end, label in (("from", "From"), ("to", "To"))
+    )
     table = f"<table id='{key}-table'><caption>{escaped(trend.heading)}</caption><thead></thead><tbody></tbody></table>"
     return (
-        f"<figure{_attributes(facts)}>{finder}<p class='said' role='status'></p>"
-        "<ul class='chosen' aria-label='Items that are drawn'></ul><div class='picture'></div>"
-        f"<p class='readout'></p>{_caption(plain)}</figure>{_folded(trend.heading, _scrolled(trend.heading, table))}"
+        f"<figure{_attributes(facts)}><div class='controls'>{finder}{range_}</div><p class='said' role='status'></p>"
+        "<div class='picture'></div><p class='readout' role='status'></p>"
+        f"<ul class='chosen' aria-label='Items that are drawn'></ul>{_caption(trend.notes)}</figure>"
+        f"{_folded(trend.heading, _scrolled(trend.heading, table))}"
         f"<script type='text/plain' id='{key}-data'>{trend.series.packed()}</script>"
     )
 
 
-def _caption(plain: Sequence[str]) -> str:
-    """Return the first sentence of the guarantee, and the other sentences folded, as the panel's head has them too."""
-    if not plain:
-        return ""
-    rest = escaped(" ".join(plain[1:]))
-    more = f"<details><summary>The rest of this guarantee</summary><p>{rest}</p></details>" if rest else ""
-    return f"<figcaption>{escaped(plain[0])}{more}</figcaption>"
+def _caption(notes: Sequence[str]) -> str:
+    return f"<figcaption>{_paragraphs(notes)}</figcaption>" if notes else ""
 
 
 def _folded(heading: str, table: str) -> str:
-    return f"<details class='table' open><summary>As a table: {isolated(heading)}</summary>{table}</details>"
+    of = f"<span class='unseen'> of {isolated(heading)}</span>"
+    return f"<details class='table' open><summary>Table{of}</summary>{table}</details>"
 
 
 def _scrolled(heading: str, table: str) -> str:
@@ -145,10 +169,6 @@ def _attributes(facts: Attributes) -> str:
 
 def _value(value: str | float | bool) -> str:
     return "1" if value is True else value if isinstance(value, str) else f"{value:.12g}"
-
-
-def _list_of(names: Iterable[str]) -> str:
-    return json.dumps([*names], ensure_ascii=False)
 
 
 def _paragraphs(sentences: Iterable[str]) -> str:

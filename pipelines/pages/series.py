@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hushcount.arrays import FloatArray
+from hushcount.arrays import BoolArray, FloatArray
 from pipelines.pages.text import visible
 
 _MISSING = -(2**31)
@@ -29,27 +29,31 @@ class Series:
     Attributes:
         items: names of the items.
         windows: names of the windows, the oldest first.
+        times: begin and end of each window, in seconds since 1970-01-01T00:00:00Z.
         reports: number of reports in each window.
         count, low, high: float64[items, windows], users.
+        found: bool[items, windows], whether the item is detected in the window.
         first: indexes of the items that the page draws before a reader chooses items.
     """
 
     items: tuple[str, ...]
     windows: tuple[str, ...]
+    times: tuple[tuple[int, int], ...]
     reports: tuple[int, ...]
     count: FloatArray
     low: FloatArray
     high: FloatArray
+    found: BoolArray
     first: tuple[int, ...] = ()
 
     def packed(self) -> str:
         """Return a compressed block as base64, which static/data.js reads.
 
-        The block consists of the length of a JSON head (uint32, little-endian), the head, and three planes, for count,
-        count - low and high - count. A plane has its numbers item by item, each number as a multiple of its window's
-        step. A number is an int32 whose lowest bit is the sign. A plane has the lowest bytes of all numbers first, then
-        the next bytes, so the highest bytes, which are nearly all 0, are together and take almost no space when
-        compressed.
+        The block consists of the length of a JSON head (uint32, little-endian), the head, three planes, for count,
+        count - low and high - count, and one bit for each number, set if the item is detected. A plane has its numbers
+        item by item, each number as a multiple of its window's step. A number is an int32 whose lowest bit is the sign.
+        A plane has the lowest bytes of all numbers first, then the next bytes, so the highest bytes, which are nearly
+        all 0, are together and take almost no space when compressed.
         """
         halves = (self.high - self.low) / 2.0
         # A window without counts has no intervals, and keeps steps of 1.
@@ -60,13 +64,15 @@ class Series:
         head = {
             "items": [visible(item) for item in self.items],
             "windows": [visible(window) for window in self.windows],
+            "times": self.times,
             "reports": self.reports,
             "steps": steps.tolist(),
             "first": self.first,
         }
         encoded = json.dumps(head, ensure_ascii=False).encode()
         planes = [_plane(part / steps) for part in (self.count, self.count - self.low, self.high - self.count)]
-        block = b"".join([struct.pack("<I", len(encoded)), encoded, *planes])
+        bits = np.packbits(self.found, axis=None, bitorder="little").tobytes()
+        block = b"".join([struct.pack("<I", len(encoded)), encoded, *planes, bits])
         return base64.b64encode(zlib.compress(block, 9)).decode()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from collections.abc import Iterator
@@ -45,6 +46,11 @@ class Chromium:
         """Return the addresses of all requests since the last call."""
         return list(self.ask("requests"))
 
+    def download(self) -> tuple[str, bytes]:
+        """Return the name and the content of the next file that a page saved."""
+        name, content = self.ask("download")
+        return str(name), base64.b64decode(content)
+
     def faults(self) -> list[str]:
         """Return uncaught errors and what a content security policy refused, since the last call."""
         return list(self.ask("faults"))
@@ -84,6 +90,14 @@ class Tab:
     def click(self, selector: str) -> None:
         """Click on an element that is seen."""
         self.browser.ask("click", page=self.number, selector=selector)
+
+    def move(self, x: float, y: float) -> None:
+        """Move the mouse to a place of the window, in pixels."""
+        self.browser.ask("move", page=self.number, x=x, y=y)
+
+    def tap(self, x: float, y: float) -> None:
+        """Touch a place of the window, in pixels; the device needs `hasTouch`."""
+        self.browser.ask("tap", page=self.number, x=x, y=y)
 
     def screenshot(self, path: Path, *, full: bool = False) -> None:
         """Take a picture of what is seen, or of the whole page."""

@@ -14,6 +14,7 @@ const browser = await chromium.launch({ executablePath: process.argv[2], args: F
 const pages = [];
 const posts = [];
 const requests = [];
+const downloads = [];
 const faults = [];
 
 async function open(context, url) {
@@ -21,6 +22,7 @@ async function open(context, url) {
   page.setDefaultTimeout(300_000);
   page.on("request", (request) => request.method() === "POST" && posts.push(request.url()));
   page.on("request", (request) => requests.push(request.url()));
+  page.on("download", (download) => downloads.push(download));
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("console", (message) => {
     if (message.text().includes("Content Security Policy")) faults.push(message.text());
@@ -34,7 +36,11 @@ const COMMANDS = {
   device: async ({ url, ...options }) => open(await browser.newContext(options), url),
   // Another tab of the same device.
   tab: ({ page, url }) => open(pages[page].context(), url),
-  evaluate: ({ page, code, given }) => pages[page].evaluate(`(${code})(${JSON.stringify(given ?? null)})`),
+  evaluate: async ({ page, code, given }) => {
+    const run = () => pages[page].evaluate(`(${code})(${JSON.stringify(given ?? null)})`);
+    // A page that reloads itself loses what runs in it: it is run again in the new one.
+    return run().catch((error) => (/context was destroyed/.test(error) ? run() : Promise.reject(error)));
+  },
   offline: ({ page, value }) => pages[page].context().setOffline(value),
   // The tab's process ends at once: no event of the page is heard.
   crash: async ({ page }) => {
@@ -53,6 +59,14 @@ const COMMANDS = {
     return violations.map(({ id, impact, nodes }) => ({ id, impact, where: nodes.map(({ html }) => html).slice(0, 3) }));
   },
   press: ({ page, key }) => pages[page].keyboard.press(key),
+  // The next file that a page saved: its name, and its content as base64.
+  download: async () => {
+    while (downloads.length === 0) await new Promise((done) => setTimeout(done, 10));
+    const one = downloads.shift();
+    return [one.suggestedFilename(), readFileSync(await one.path()).toString("base64")];
+  },
+  move: ({ page, x, y }) => pages[page].mouse.move(x, y),
+  tap: ({ page, x, y }) => pages[page].touchscreen.tap(x, y),
   type: ({ page, text }) => pages[page].keyboard.type(text),
   click: ({ page, selector }) => pages[page].click(selector),
   requests: () => requests.splice(0),

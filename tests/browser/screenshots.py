@@ -20,7 +20,6 @@ from tests.support.plain_engine import instead_of_beam
 DOCS = Path(__file__).parents[2] / "docs"
 DAYS, CLIENTS = 7, 6000
 COLOURS = 256
-TREND = "#campaign-0-trend-data"
 READY = """async () => {
   while (document.documentElement.dataset.ready !== "yes") await new Promise((done) => setTimeout(done, 5));
 }"""
@@ -38,9 +37,9 @@ def main() -> None:
         site = looked_at(root, DAYS, CLIENTS)
         page = site.root / "page.html"
         done("dashboard", "--config", site.config, "--out", page)
-        take(browser, page, "dashboard-wide", 1000, 2150)
-        take(browser, page, "dashboard-narrow", 380, 1500, at=TREND)
-        take(browser, page, "dashboard-dark", 1000, 1300, at=TREND, scheme="dark")
+        take(browser, page, "dashboard-wide", 1000, 1400)
+        take(browser, page, "dashboard-narrow", 380, 1000)
+        take(browser, page, "dashboard-dark", 1000, 1000, scheme="dark")
         take(browser, demo / "adult" / "results" / "report.html", "result-page", 1000, 1100, full=True)
 
 
@@ -52,17 +51,14 @@ def take(
     height: int,
     *,
     scheme: str = "light",
-    at: str = "",
     full: bool = False,
 ) -> None:
-    """Take a page from its top, or from the section of an element, in few colours, so that the picture is small."""
+    """Take a page from its top in few colours, so that the picture is small."""
     from PIL import Image  # matplotlib brings it
 
     tab = browser.device(page.resolve().as_uri(), viewport={"width": width, "height": height}, colorScheme=scheme)
     tab.run(READY)
     path = DOCS / f"{name}.png"
-    if at:
-        tab.run("(at) => document.querySelector(at).closest('section').scrollIntoView()", at)
     tab.screenshot(path, full=full)
     with Image.open(path) as taken:
         taken.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)

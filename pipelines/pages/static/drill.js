@@ -1,14 +1,17 @@
 // Groups within groups: only one level is drawn, and buttons lead to the levels below and above it.
+import { stateOf } from "./state.js";
 import { html } from "./svg.js";
 
 /** Return a function that returns the rows of the current level. Buttons change the level, and then call `draw`. */
 export function drill(figure, rows, draw) {
   const way = figure.querySelector(".way");
   if (way === null) return () => rows;
-  let at = "";
+  const [[wanted], keep] = stateOf(figure, "level");
+  let at = rows.some((row) => row.row.dataset.parent === wanted) ? wanted : "";
   const below = (path) => rows.filter((row) => row.row.dataset.parent === path);
   const go = (path) => {
     at = path;
+    keep(at === "" ? [] : [at]);
     draw();
     show();
     way.querySelector("button")?.focus();

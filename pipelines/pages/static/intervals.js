@@ -1,11 +1,13 @@
 // Rows with a value and its interval: bars from zero, or points beside a line of no change.
-import { FOOT, axis, cut, namesWidth, scale, sheet, shown, svg } from "./svg.js";
+import { FOOT, axis, cut, html, namesWidth, scale, sheet, shown, svg } from "./svg.js";
 
 const ROW = 26;
 const ENDS = ["value", "low", "high", "lowAll", "highAll"];
 
-/** Draw rows into a picture of this width. */
-export function intervals(rows, width, { unit, axis: title, signed, name }) {
+/** Draw the rows that are a finding, or that somebody named. */
+export function intervals(all, width, { unit, axis: title, signed, name, most: number }) {
+  const rows = all.filter((row) => row.strong || row.named).slice(0, number);
+  if (rows.length === 0) return html("p", {}, "Nothing here is detected, so nothing is drawn.");
   const seen = rows.flatMap((row) => ENDS.map((end) => row[end]).filter((value) => typeof value === "number"));
   const least = Math.min(0, ...seen);
   const most = Math.max(0, ...seen) || 1;
@@ -17,9 +19,10 @@ export function intervals(rows, width, { unit, axis: title, signed, name }) {
   picture.append(...axis(x, [least, most], [left, right], foot, unit, title));
   rows.forEach((row, place) => {
     const y = ROW * place + ROW / 2 + 3;
-    const marked = svg("g", { class: `mark ${row.strong ? "strong" : "weak"} ${signed ? side(row.value) : ""}` });
+    const kind = `mark ${row.strong ? "strong" : "weak"} ${signed ? side(row.value) : ""}`;
+    const marked = svg("g", { class: kind, "data-says": said(row, unit) });
     marked.append(
-      svg("title", {}, said(row, unit)),
+      svg("rect", { class: "hit", x: 0, y: y - ROW / 2, width, height: ROW }),
       svg("text", { x: left - 8, y: y + 4, "text-anchor": "end", class: "name" }, cut(row.name, left - 10)),
     );
     if (!signed) {
@@ -42,7 +45,6 @@ function whisker(low, high, y, cap, kind) {
 
 // Show a rise or a fall by the shape too, not only by colour.
 function point(x, y, row) {
-  if (!row.strong) return svg("circle", { cx: x, cy: y, r: 4 });
   const d = row.value > 0 ? `M${x} ${y - 6}l6 11h-12Z` : `M${x} ${y + 6}l6 -11h-12Z`;
   return svg("path", { class: "point", d });
 }
@@ -52,6 +54,8 @@ function side(value) {
 }
 
 function said(row, unit) {
-  const numbers = [row.value, row.low, row.high].map((value) => (typeof value === "number" ? shown(value, unit) : "?"));
-  return `${row.name}: ${numbers[0]}, from ${numbers[1]} to ${numbers[2]}`;
+  const ends = (low, high) => `${shown(low, unit)} to ${shown(high, unit)}`;
+  const alone = typeof row.low === "number" ? ` (${ends(row.low, row.high)})` : "";
+  const together = typeof row.lowAll === "number" ? `; for all rows together ${ends(row.lowAll, row.highAll)}` : "";
+  return `${row.name}${row.strong ? "" : ", not detected"}: ${shown(row.value, unit)}${alone}${together}`;
 }

@@ -1,45 +1,90 @@
-// Shares of chosen items over windows: for each item a line, and a band for its intervals.
-import { ends } from "./columns.js";
+// Shares of chosen items over time: for each item a line with gaps where a window is missing, and a band of intervals.
+import { stepped } from "./pointing.js";
 import { scale, sheet, shown, svg, ticks } from "./svg.js";
+import { FOOT, timeAxis } from "./time.js";
 
-const HIGH = 300;
-const LEFT = 58;
+const LEFT = 52;
+const RIGHT = 14;
+const TOP = 10;
+const FEW = 2;
+const DOTS = 40;
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "12 4"];
+const TIMES = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
+const ITEMS = { ArrowDown: 1, ArrowUp: -1 };
 
-/** Draw lines, each {name, colour, points}; `pick` is called with the place of the window under the pointer. */
-export function lines(drawn, names, width, { name, pick }) {
-  const shares = drawn.flatMap(({ points }) => points.flatMap((one) => [one.low / one.reports, one.high / one.reports]));
-  const least = Math.min(0, ...shares);
-  const most = Math.max(...shares, least + 1e-9);
-  const x = scale(0, Math.max(names.length - 1, 1), LEFT, width - 12);
-  const y = scale(least, most, HIGH - 10, 10);
-  const picture = sheet(width, HIGH + 20, name);
-  for (const value of ticks(least, most, 5)) {
-    picture.append(svg("path", { class: "grid", d: `M${LEFT} ${y(value)}H${width - 8}` }));
+/**
+ * Draw lines, each {name, colour, points}, over windows, each [begin, end], the oldest first. A reader points at a window
+ * and the line nearest to the pointer, or moves to them by arrow keys; then `pick` is called with their places.
+ */
+export function lines(drawn, times, width, { name, pick }) {
+  const begins = times.map(([begin]) => begin);
+  const high = width < 500 ? 200 : 300;
+  const most = Math.max(...drawn.flatMap(({ points }) => points.map((one) => one.share.high)), 1e-9);
+  const [[only, end]] = times;
+  const ends = times.length > 1 ? [only, begins.at(-1)] : [2 * only - end, end];
+  const x = scale(...ends, LEFT, width - RIGHT);
+  const y = scale(0, most, high, TOP);
+  const picture = sheet(width, high + FOOT, name);
+  for (const value of ticks(0, most, 5)) {
+    picture.append(svg("path", { class: "grid", d: `M${LEFT} ${y(value)}H${width - RIGHT}` }));
     picture.append(svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, shown(value, "share")));
   }
-  picture.append(svg("path", { class: "zero", d: `M${LEFT} ${y(0)}H${width - 8}` }));
-  drawn.forEach(({ name: item, colour, points }) => {
-    const at = (one, end) => `${x(one.place)} ${y(one[end] / one.reports)}`;
-    const upper = points.map((one) => at(one, "high"));
-    const lower = points.map((one) => at(one, "low")).reverse();
-    const group = svg("g", { class: `mark series s${colour}` }, svg("title", {}, item));
-    group.append(svg("path", { class: "band", d: `M${[...upper, ...lower].join("L")}Z` }));
-    const dash = DASHES[colour % DASHES.length];
-    group.append(svg("path", { class: "curve", d: `M${points.map((one) => at(one, "count")).join("L")}`, "stroke-dasharray": dash }));
-    if (points.length <= 40) {
-      for (const one of points) group.append(svg("circle", { cx: x(one.place), cy: y(one.count / one.reports), r: 3 }));
+  picture.append(...timeAxis(x, ends, [TOP, high]));
+  const at = (one, end) => `${x(one.begin)} ${y(one.share[end])}`;
+  const groups = drawn.map(({ colour, points }) => {
+    const group = svg("g", { class: `mark series s${colour}` });
+    const dash = { "stroke-dasharray": DASHES[colour % DASHES.length] };
+    for (const part of unbroken(points)) {
+      const upper = part.map((one) => at(one, "high"));
+      const lower = part.map((one) => at(one, "low")).reverse();
+      group.append(svg("path", { class: "band", d: `M${[...upper, ...lower].join("L")}Z` }));
+      group.append(svg("path", { class: "curve", d: `M${part.map((one) => at(one, "count")).join("L")}`, ...dash }));
+      for (const one of points.length <= DOTS || part.length === 1 ? part : []) {
+        group.append(svg("circle", { class: one.found ? "" : "unseen", cx: x(one.begin), cy: y(one.share.count), r: 3 }));
+      }
     }
-    picture.append(group);
+    return group;
   });
+  picture.classList.toggle("few", drawn.length <= FEW);
   const hair = svg("path", { class: "hair", d: "" });
-  picture.append(hair, ...ends(names, width - LEFT, HIGH + 14).map((text) => (text.setAttribute("transform", `translate(${LEFT})`), text)));
-  picture.addEventListener("pointermove", (event) => {
+  picture.append(hair, ...groups);
+  let [time, item] = [begins.length - 1, -1];
+  const move = (to, near) => {
+    [time, item] = [to, near];
+    hair.setAttribute("d", `M${x(begins[time])} ${TOP}V${high}`);
+    groups.forEach((group, number) => group.classList.toggle("near", number === item));
+    pick(time, item);
+  };
+  const point = (event) => {
     const box = picture.getBoundingClientRect();
-    const ratio = (((event.clientX - box.left) * width) / box.width - LEFT) / (width - 12 - LEFT);
-    const place = Math.min(names.length - 1, Math.max(0, Math.round(ratio * (names.length - 1))));
-    hair.setAttribute("d", `M${x(place)} 10V${HIGH - 10}`);
-    pick(place);
+    const [left, top] = [event.clientX - box.left, event.clientY - box.top].map((one) => (one * width) / box.width);
+    const to = nearest(begins, (begin) => Math.abs(x(begin) - left));
+    const far = ({ points }) => Math.min(...points.filter((one) => one.begin === begins[to]).map((one) => Math.abs(y(one.share.count) - top)));
+    move(to, nearest(drawn, far));
+  };
+  picture.addEventListener("pointermove", point);
+  picture.addEventListener("pointerdown", point);
+  picture.addEventListener("keydown", (event) => {
+    const to = stepped(event.key, time, begins.length, TIMES);
+    const near = stepped(event.key, item, drawn.length, ITEMS);
+    if (to === undefined && near === undefined) return;
+    event.preventDefault();
+    move(to ?? time, near ?? Math.max(item, 0));
   });
   return picture;
+}
+
+/** Return the parts of a line between which no window is missing. */
+function unbroken(points) {
+  const parts = [];
+  points.forEach((one, place) => {
+    if (place === 0 || points[place - 1].end < one.begin) parts.push([]);
+    parts.at(-1).push(one);
+  });
+  return parts;
+}
+
+function nearest(list, far) {
+  const all = list.map(far);
+  return all.indexOf(Math.min(...all));
 }

@@ -4,8 +4,10 @@ import { dots } from "./dots.js";
 import { drill } from "./drill.js";
 import { intervals } from "./intervals.js";
 import { parts } from "./parts.js";
+import { files } from "./files.js";
+import { readable } from "./pointing.js";
 import { html } from "./svg.js";
-import { rowsOf } from "./tables.js";
+import { rowsOf, sortable } from "./tables.js";
 import { choices, tabs } from "./tabs.js";
 import { trend } from "./trend.js";
 
@@ -22,16 +24,21 @@ async function prepare(figure) {
   const most = Number(figure.dataset.most);
   let width = 0;
   const draw = () => {
-    const seen = level().slice(0, most);
-    const options = { ...figure.dataset, signed: "signed" in figure.dataset };
-    const picture = CHARTS[figure.dataset.chart](seen, width, options);
+    const options = { ...figure.dataset, signed: "signed" in figure.dataset, most };
+    const picture = CHARTS[figure.dataset.chart](level().filter(isDrawn), width, options);
     figure.querySelector(".picture").replaceChildren(picture);
+    readable(picture, figure.querySelector(".readout"));
   };
   const level = drill(figure, rows, draw);
   return (wide) => {
     width = wide;
     if (rows.length > 0) draw();
   };
+}
+
+/** Rows of a chart have data; other rows are only in the table. */
+function isDrawn({ row }) {
+  return Object.keys(row.dataset).length > 0;
 }
 
 async function drawn(figure, width) {
@@ -52,7 +59,7 @@ async function drawAll(part) {
 }
 
 function unfold(open) {
-  for (const block of document.querySelectorAll("details.table")) block.toggleAttribute("open", open);
+  for (const block of document.querySelectorAll("details.table, details.guarantee")) block.toggleAttribute("open", open);
 }
 
 function failed(figure, error) {
@@ -60,6 +67,8 @@ function failed(figure, error) {
 }
 
 unfold(false);
+for (const table of document.querySelectorAll("table")) sortable(table);
+for (const section of document.querySelectorAll("section:has(table)")) files(section);
 for (const block of document.querySelectorAll(".choices")) choices(block, drawAll);
 for (const list of document.querySelectorAll("ul.tabs")) tabs(list, drawAll);
 await drawAll(document.body);

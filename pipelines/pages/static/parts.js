@@ -8,7 +8,7 @@ export function parts(rows, width, { name }) {
   let at = 4;
   rows.forEach((row, number) => {
     const wide = ((width - 8) * row.value) / whole;
-    const marked = svg("g", { class: `mark part part-${number}` });
+    const marked = svg("g", { class: `mark part part-${number}`, "data-says": `${row.name}: ${shown(row.value)}` });
     marked.append(svg("rect", { x: at, y: 4, width: wide, height: 24 }));
     const y = 50 + 22 * number;
     marked.append(svg("rect", { x: 4, y: y - 10, width: 12, height: 12 }));

@@ -19,9 +19,9 @@ export function html(name, attributes = {}, ...children) {
   return made;
 }
 
-/** Return a picture of this size, with a name for screen readers. */
+/** Return a picture of this size, with a name for screen readers; arrow keys move within it. */
 export function sheet(width, height, name) {
-  return svg("svg", { role: "img", "aria-label": name, viewBox: `0 0 ${width} ${height}`, width, height });
+  return svg("svg", { role: "img", tabindex: 0, "aria-label": name, viewBox: `0 0 ${width} ${height}`, width, height });
 }
 
 /** Return the function that maps least..most to from..to. */

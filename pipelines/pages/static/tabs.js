@@ -1,4 +1,5 @@
 // ARIA tabs with arrow keys: one panel is visible. In print, and without scripts, all panels are visible.
+import { openPanel, show, stateOf } from "./state.js";
 
 /** Make tabs of a list of links to panels; `opened` is called with each panel that is shown. */
 export function tabs(list, opened) {
@@ -10,7 +11,10 @@ export function tabs(list, opened) {
       link.tabIndex = place === number ? 0 : -1;
       panels[place].classList.toggle("closed", place !== number);
     });
-    if (focus) links[number].focus();
+    if (focus) {
+      links[number].focus();
+      show(panels[number].dataset.name);
+    }
     opened(panels[number]);
   };
   list.setAttribute("role", "tablist");
@@ -27,18 +31,23 @@ export function tabs(list, opened) {
       select((to + links.length) % links.length, true);
     });
   });
-  const wanted = links.findIndex((link) => link.hash === location.hash);
+  const wanted = panels.findIndex((panel) => panel.dataset.name === openPanel());
   select(Math.max(wanted, 0), false);
 }
 
-/** Show one of several parts, chosen by its name in a list. */
+/** Show one of several parts, chosen by its heading in a list. */
 export function choices(block, opened) {
   const parts = [...block.querySelectorAll(":scope > section")];
   const list = block.querySelector("select");
-  const show = () => {
+  const [[number], keep] = stateOf(block, "compare");
+  const change = () => {
     parts.forEach((part, place) => part.classList.toggle("closed", place !== list.selectedIndex));
     opened(parts[list.selectedIndex]);
   };
-  list.addEventListener("change", show);
-  show();
+  if (number in parts) list.selectedIndex = Number(number);
+  list.addEventListener("change", () => {
+    keep([String(list.selectedIndex)]);
+    change();
+  });
+  change();
 }

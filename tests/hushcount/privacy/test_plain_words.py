@@ -16,7 +16,7 @@ from hushcount.maths.odds import Odds
 from hushcount.privacy.guarantees import Local, Shuffled, Statement
 from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import Unit, Units
-from hushcount.privacy.words import plain_sentences
+from hushcount.privacy.words import in_one_line, plain_sentences
 from hushcount.senders import Senders
 from keys.directories import PublicFile, create
 from pipelines.jobs.new_campaign import create_campaign
@@ -126,7 +126,7 @@ def test_discover_and_analyze_say_the_same_of_the_same_clients(keys: PublicFile)
     discover = statement(made, None, Senders("client-token"), ["discovery"]).data()["plain"]
     analyze = statement(made, 1_000_000, Senders("client-token")).data()["plain"]
     assert discover == [analyze[1], analyze[4]]
-    assert "the values found tell" in discover[0]
+    assert ": the values found change the odds" in discover[0]
     before = statement(made, None, Senders("client-token")).data()["plain"]
     assert before == [analyze[1], analyze[3], analyze[4]]
 
@@ -144,3 +144,30 @@ def test_discovery_alone_names_its_relation(keys: PublicFile, subtests: pytest.S
             # Whoever knows of all others sees in the number of reports whether the person took part.
             assert ("exact numbers of reports" in first) == (relation == "add-remove")
             assert ("shows that a client was added or removed" in stated["sentences"][-1]) == (relation == "add-remove")
+
+
+def test_one_line_has_the_figure_of_all_that_is_released(keys: PublicFile) -> None:
+    both = statement(campaign(keys, True, "replace-one"), 1_000_000, Senders("client-token"))
+    state, line = in_one_line(both)
+    assert both.total is not None
+    assert state == "person"
+    assert math.exp(both.total.odds.epsilon) <= stated_factor(line) <= 1.01 * math.exp(both.total.odds.epsilon)
+    assert "if the parties keep to their roles" in line
+    # Few reports leave the local guarantee, which needs nobody's promise.
+    state, line = in_one_line(statement(campaign(keys, True, None), 100, Senders("client-token")))
+    assert state == "person"
+    assert stated_factor(line) == pytest.approx(math.exp(2.0), rel=0.01)
+    assert "even if all parties work together" in line
+    state, line = in_one_line(statement(campaign(keys, True, None), 1_000_000, Senders("none")))
+    assert state == "report"
+    assert "nothing limits how many reports a person sends" in line
+    _, line = in_one_line(statement(campaign(keys, False, "add-remove"), None, Senders("client-token")))
+    assert "exact numbers of reports tell more" in line
+
+
+def test_one_line_does_not_claim_a_guarantee_without_a_bound() -> None:
+    open_to_all = Local(
+        epsilon_per_report=900.0, epsilon=900.0, epoch_epsilon=None, values=None, delta=0.0, unit="", against=""
+    )
+    assert in_one_line(Statement("", "client", "client-token", open_to_all))[0] == "none"
+    assert in_one_line(Statement("", "client", "client-token")) == ("none", "Nothing is guaranteed.")

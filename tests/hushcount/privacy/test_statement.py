@@ -155,7 +155,7 @@ def test_counts_of_what_is_discovered_are_said_with_their_noise(keys: PublicFile
     assert said in stated[True]["sentences"][0]
     assert "noise" not in stated[False]["sentences"][0]
     assert stated[True]["plain"][0].startswith("A value is shown, with a rough count, only when enough people sent it")
-    assert "what the values found and their counts tell" in stated[True]["plain"][0]
+    assert ": the values found and their counts change the odds" in stated[True]["plain"][0]
 
 
 def test_who_can_test_a_guess_is_said_by_how_values_are_named() -> None:

@@ -196,7 +196,7 @@ def test_detected_items_are_in_the_table_the_summary_and_the_page(collected: Col
         assert re.search(rf"{together.sum()} items .*among {len(items)}:", page)
         assert f"the {number} items that are detected if each is tested alone" in page
         assert f"{100 * rate:g} %" in page
-        assert page.count("<td>yes</td>") == number + together.sum()
+        assert page.count("<td>detected</td>") == number + together.sum()
         assert (
             "".join(f"<th scope='col'>{head}</th>" for head in ("low all", "high all", "detected", "detected all"))
             in page

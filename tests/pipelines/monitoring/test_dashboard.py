@@ -10,23 +10,33 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hushcount.errors import UsageError
+from hushcount.oracles.sight import sight_of
 from pipelines.audit.reconcile import Account, WindowCounts
 from pipelines.audit.view import StreamRow
+from pipelines.deployment.campaigns import read_epochs
+from pipelines.log.facts import Times
 from pipelines.monitoring.dashboard import page_of
 from pipelines.monitoring.dashboard_server import PageServer
+from pipelines.monitoring.panel_campaign import Shown
 from pipelines.monitoring.panel_health import columns_of
 from pipelines.monitoring.panel_sums import levels
+from pipelines.monitoring.panel_trends import trend_of
 from pipelines.pages.assets import policy
-from pipelines.pages.figures import Column
+from pipelines.pages.figures import Column, Trend
+from pipelines.questions.sources import of_epochs
+from pipelines.windows.calendar import Calendar
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
-from tests.support.site import Site, at
+from tests.support.site import FLOOR, Site, at
 
 HALF = 200
 
@@ -77,8 +87,12 @@ def test_a_page_says_what_results_hops_and_ledger_say(tmp_path: Path) -> None:
     changes = {cells[0]: (facts, cells) for facts, cells in tables["campaign-0-changes-1-table"][1:]}
     # A share of 1/2 becomes 3/4: the error of the difference is about 0.06 at epsilon 2, so p < 1e-3.
     facts, cells = changes["alpha"]
-    assert abs(float(facts["data-value"] or "nan") - 0.25) < 0.4
+    assert abs(float(cells[4].rstrip("%")) / 100 - 0.25) < 0.4
     assert cells[1:3] == [f"{float(cell[:-1]) / 100:.2%}" for cell in cells[1:3]]
+    for facts, cells in changes.values():
+        # Only a rise or a fall is drawn and has an interval, which does not contain 0.
+        assert ("data-value" in facts) == (cells[3] in ("rise", "fall")) == (cells[5] != "")
+        assert "data-value" not in facts or float(facts["data-low"] or 0) * float(facts["data-high"] or 0) > 0
     (group,) = tables["campaign-0-groups-table"][1:]
     assert (group[1][0], group[1][1]) == ("first", "2")
     hops = tables["campaign-0-hops-table"][1:]
@@ -130,12 +144,13 @@ def test_hops_that_do_not_add_up_are_wrong_and_no_others() -> None:
         WindowCounts(other, "reports", 50, {"batched": 40}),
     ]
     account = Account("a", counts, hops, differences=[f"{batches[1]} shuffle: 3 reports were lost"])
-    rows = list(columns_of(account, 7))
+    calendar = Calendar((Times(None, timedelta(days=1), timedelta(days=2)),))
+    rows = list(columns_of(account, 7, calendar))
     drawn = [row.drawn for row in rows]
     assert all(isinstance(one, Column) for one in drawn)
     assert [row.wrong for row in rows] == [False, True, False, True, True]
     assert [row.cells[3] for row in rows[2:]] == ["duplicate 10", "malformed 5", "none"]
-    assert [row.wrong for row in columns_of(account, 1)] == [True, True]
+    assert [row.wrong for row in columns_of(account, 1, calendar)] == [True, True]
 
 
 @pytest.fixture
@@ -207,3 +222,34 @@ def test_a_page_has_as_many_levels_of_paths_as_it_has_room_for() -> None:
     assert [group.name for group in levels(items[:60], "/")] != [group.name for group in levels(items, "/")]
     assert sorted(group.name for group in levels(items, "/")) == sorted(f"t{top}" for top in range(150))
     assert levels([f"{top}/part" for top in range(2000)], "/") == ()
+
+
+def test_a_campaign_with_results_opens_first(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    path = site.add("later", mechanism="grr", epsilon=2.0, dictionary=site.words, min_batch=FLOOR)
+    collect(site.store, path, ["alpha"] * 60, day=0)
+    site.run(1.1)
+    text = page_of(site.deployment, at(1.2), 100)
+    assert re.findall("class='panel' data-name='([^']*)'", text) == ["later", "words"]
+    assert text.count("class='guarantee of-person'") == 1
+
+
+def test_only_detected_items_are_drawn_and_a_page_without_them_says_what_shows(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    collect(site.store, site.campaign, ["alpha"] * 60, day=0)
+    site.run(1.1)
+    (epochs,), _ = read_epochs(site.deployment.campaigns)
+    source = of_epochs(site.deployment, epochs)
+    (result,) = source.counted
+    # At epsilon 2 an item that nobody has gets 60/(exp(2) + 3) of 60 answers on average, 5.8.
+    law = result.campaign.require_frequency()
+    for peak, drawn in ((0, ()), (40, (1,))):
+        counts = np.full_like(result.tally.counts, 5)
+        counts[..., 1] += peak
+        source.__dict__["counted"] = (replace(result, tally=replace(result.tally, counts=counts)),)
+        trend = trend_of(Shown(source, "key", Calendar((Times(None, timedelta(days=1), timedelta(days=2)),))))
+        assert isinstance(trend, Trend)
+        assert trend.series.first == drawn
+        assert trend.series.found[:, 0].tolist() == [place in drawn for place in range(3)]
+        said = sight_of(law, 60, 3, repeats=1).words("people")
+        assert [said in sentence for sentence in trend.says] == ([] if drawn else [True])

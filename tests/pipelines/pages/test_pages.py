@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.pages import assets
-from pipelines.pages.figures import Choice, Figure, Panel, Prose, Row, Span, Trend
+from pipelines.pages.figures import Choice, Figure, Guarantee, Panel, Prose, Row, Span, Trend
 from pipelines.pages.page import render
 from pipelines.pages.series import Series
 from pipelines.pages.text import escaped, visible
@@ -44,14 +44,15 @@ def page_with(names: tuple[str, ...]) -> str:
     rows = tuple(Row(name, (name,), Span(1.0, 0.0, 2.0, path=name)) for name in names)
     figure = Figure("f", names[0], (names[0],), "intervals", ("item", names[0]), rows, drills=True)
     grid = np.ones((len(names), 1))
-    series = Series(names, (names[0],), (10,), grid, grid - 1.0, grid + 1.0, (0,))
+    series = Series(names, (names[0],), ((0, 86400),), (10,), grid, grid - 1.0, grid + 1.0, grid > 0.0, (0,))
     blocks = (
         Trend("t", names[0], (), series),
         figure,
         Prose("p", names[0], (), names),
         Choice("c", names[0], (figure,)),
     )
-    return render(names[0], names, [Panel("a", names[0], names, names, blocks), Panel("b", "b", (), ())], names[0])
+    stated = Guarantee("person", names[0], names, names)
+    return render(names[0], names, [Panel("a", names[0], stated, blocks), Panel("b", "b", None)], names[0])
 
 
 def test_names_of_strangers_are_text_wherever_they_stand() -> None:
@@ -76,14 +77,15 @@ def test_what_would_turn_or_break_a_line_is_a_code() -> None:
 
 
 def unpacked(packed: str) -> tuple[dict[str, list[float]], list[np.ndarray]]:
-    """Return the head and the three planes of numbers, as static/data.js does."""
+    """Return the head, the three planes of numbers, and the bits, as static/data.js does."""
     block = zlib.decompress(base64.b64decode(packed))
     (length,) = struct.unpack_from("<I", block)
     head, shape = json.loads(block[4 : 4 + length]), (-1, 4)
     cells = len(head["items"]) * len(head["windows"])
-    planes = np.frombuffer(block, np.uint8, offset=4 + length).reshape(3, 4, cells)
+    planes = np.frombuffer(block, np.uint8, 12 * cells, offset=4 + length).reshape(3, 4, cells)
     folded = [np.ascontiguousarray(plane.T).reshape(shape).view("<u4").reshape(-1).astype(np.int64) for plane in planes]
-    return head, [(plane >> 1) ^ -(plane & 1) for plane in folded]
+    bits = np.unpackbits(np.frombuffer(block, np.uint8, offset=4 + length + 12 * cells), bitorder="little")
+    return head, [*((plane >> 1) ^ -(plane & 1) for plane in folded), bits[:cells]]
 
 
 def test_packed_counts_are_exact_to_a_hundredth_of_their_error() -> None:
@@ -93,8 +95,11 @@ def test_packed_counts_are_exact_to_a_hundredth_of_their_error() -> None:
     low, high = count - 1.96 * error, count + 2.5 * error
     count[7, 1] = np.nan
     count[:, 2] = low[:, 2] = high[:, 2] = np.nan
-    series = Series(tuple(map(str, range(50))), ("a", "b", "c"), (1, 2, 3), count, low, high)
-    head, (counts, below, above) = unpacked(series.packed())
+    found, times = count > error, ((0, 60), (60, 120), (180, 240))
+    series = Series(tuple(map(str, range(50))), ("a", "b", "c"), times, (1, 2, 3), count, low, high, found)
+    head, (counts, below, above, bits) = unpacked(series.packed())
+    assert np.array_equal(bits.reshape(50, 3), found)
+    assert head["times"] == [[*one] for one in times]
     steps = np.array(head["steps"])
     got = counts.reshape(50, 3) * steps
     there = np.isfinite(count)
@@ -112,7 +117,8 @@ def test_noise_of_ten_thousand_items_takes_about_a_byte_each() -> None:
     rng = np.random.default_rng(8)
     count = rng.normal(0.0, 300.0, (10_000, 10))
     items = tuple(f"feature-{number}" for number in range(10_000))
-    packed = Series(items, tuple("abcdefghij"), (10**6,) * 10, count, count - 588.0, count + 588.0).packed()
+    names, times, found = tuple("abcdefghij"), ((0, 60),) * 10, count > 1500.0
+    packed = Series(items, names, times, (10**6,) * 10, count, count - 588.0, count + 588.0, found).packed()
     assert len(packed) < 1.7 * count.size + 10 * len(items)
 
 
@@ -124,7 +130,9 @@ def test_the_policy_lets_run_what_is_on_the_page_and_nothing_else() -> None:
         (content,) = re.findall(pattern, page, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
-    assert not re.search(r"https?:|src\s*=|@import|url\(", page.replace("http://www.w3.org/2000/svg", ""))
+    # The one address that a script gives to a picture is of data.
+    page = page.replace("image.src = `data:image/svg+xml,", "").replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"https?:|src\s*=|@import|url\(", page)
 
 
 def test_every_file_of_scripts_is_on_the_page_after_what_it_imports() -> None:
@@ -139,7 +147,19 @@ def test_every_file_of_scripts_is_on_the_page_after_what_it_imports() -> None:
 def test_all_numbers_of_a_chart_are_in_its_table() -> None:
     row = Row("a", ("1",), Span(1.25, 0.5, 2.0, -1.0, 3.0, strong=True))
     figure = Figure("f", "Name", (), "intervals", ("item", "n"), (row, Row("b", ("2",), Span(-2.0, strong=False))))
-    page = render("p", (), [Panel("a", "", ("Sentence one.", "Sentence two."), (), (figure,))], "")
+    stated = Guarantee("person", "One line.", ("Sentence one.", "Sentence two."), ())
+    page = render("p", (), [Panel("a", "", stated, (figure,))], "")
     assert "<tr data-value='1.25' data-low='0.5' data-high='2' data-low-all='-1' data-high-all='3'" in page
     assert "<tr data-value='-2' data-path='' data-parent=''>" in page
-    assert "<figcaption>Sentence one." in page
+    # The guarantee is stated once.
+    for sentence in ("One line.", "Sentence one.", "Sentence two."):
+        assert page.count(sentence) == 1
+
+
+def test_a_figure_without_a_finding_has_its_table_and_no_chart() -> None:
+    unseen = Row("a", ("1",), Span(1.25, 0.5, 2.0, strong=False))
+    named = Row("a", ("1",), Span(1.25, 0.5, 2.0, strong=False, named=True))
+    for row, charts in ((unseen, 0), (named, 1)):
+        figure = Figure("f", "Name", (), "intervals", ("item", "n"), (row,))
+        read = Read(render("p", (), [Panel("a", "", None, (figure,))], ""))
+        assert (read.tags.count("figure"), read.tags.count("table")) == (charts, 1)

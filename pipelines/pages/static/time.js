@@ -1,0 +1,58 @@
+// Time to scale, in UTC: ticks at days, months or times of day, and names of windows.
+import { svg } from "./svg.js";
+
+export const FOOT = 38;
+const [HOUR, DAY] = [3600, 86400];
+const STEPS = [1, 5, 15, 30].map((minutes) => 60 * minutes).concat([1, 3, 6, 12].map((hours) => HOUR * hours), [1, 2, 3, 7, 14].map((days) => DAY * days));
+const MONTHS = [1, 3, 6, 12, 60];
+const MONDAY = 4 * DAY;
+const ROOM = 88;
+
+const format = (options) => new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...options });
+const DATE = format({ weekday: "short", day: "numeric", month: "short" });
+const FULL = format({ weekday: "short", day: "numeric", month: "short", year: "numeric" });
+const MONTH = format({ month: "short", year: "numeric" });
+const CLOCK = format({ hour: "2-digit", minute: "2-digit" });
+const written = (form, seconds) => form.format(1000 * seconds).replace(",", "");
+
+/** Return ticks from begin to end, at most `number`: the seconds and the text of each. */
+function ticks(begin, end, number) {
+  const step = STEPS.find((one) => (end - begin) / one <= number);
+  const found = [];
+  if (step === undefined) {
+    const every = MONTHS.find((one) => (end - begin) / (30.5 * DAY * one) <= number) ?? 12 * Math.ceil((end - begin) / (366 * DAY * number));
+    const first = new Date(1000 * begin);
+    for (let month = -(first.getUTCMonth() % every); ; month += every) {
+      const seconds = Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + month) / 1000;
+      if (seconds > end) return found;
+      if (seconds >= begin) found.push([seconds, written(MONTH, seconds)]);
+    }
+  }
+  const offset = step % (7 * DAY) ? 0 : MONDAY;
+  for (let at = offset + Math.ceil((begin - offset) / step) * step; at <= end; at += step) {
+    found.push([at, written(at % DAY ? CLOCK : DATE, at)]);
+  }
+  return found;
+}
+
+/** Return an axis below a picture, from x(begin) to x(end): grid lines from `top` to `foot`, ticks, and the zone. */
+export function timeAxis(x, [begin, end], [top, foot]) {
+  const [left, right] = [x(begin), x(end)];
+  const parts = [svg("path", { class: "line", d: `M${left} ${foot}H${right}` })];
+  for (const [seconds, text] of ticks(begin, end, Math.max(1, Math.floor((right - left) / ROOM)))) {
+    const at = x(seconds);
+    const anchor = at < left + ROOM / 2 ? "start" : at > right - ROOM / 2 ? "end" : "middle";
+    parts.push(svg("path", { class: "grid", d: `M${at} ${top}V${foot + 4}` }));
+    parts.push(svg("text", { x: at, y: foot + 17, "text-anchor": anchor }, text));
+  }
+  const zone = begin % DAY || end % DAY ? "times of day in UTC" : "days in UTC";
+  parts.push(svg("text", { class: "quiet", x: right, y: foot + 33, "text-anchor": "end" }, zone));
+  return parts;
+}
+
+/** Return a window's name with its day: Thu 3 Dec 2026, or Thu 3 Dec 2026 14:00 to 15:00 UTC. */
+export function told(begin, end) {
+  const day = written(FULL, begin);
+  if (begin % DAY || end % DAY) return `${day} ${written(CLOCK, begin)} to ${written(CLOCK, end)} UTC`;
+  return end - begin > DAY ? `${day} to ${written(FULL, end - DAY)}` : day;
+}
