@@ -47,6 +47,18 @@ SUITES = {
     ),
     "engines": Suite(**_PRODUCT, also=_SHARED),
     "environments": Suite(of=(*_PACKAGING, "tests/package/")),
+    "release": Suite(
+        of=(
+            *_PACKAGING,
+            ".ci/",
+            "CHANGELOG.md",
+            "requirements-release.lock",
+            "hushcount/__init__.py",
+            "clients/typescript/package",
+            "clients/typescript/scripts/",
+            "clients/typescript/tsconfig",
+        )
+    ),
     "lanes": Suite(of=("sealed_lanes/", "tests/sealed_lanes/", "vectors/v1/wycheproof", *_LOCKS)),
 }
 """tests/test_ci.py holds that each has all that its tests import."""

@@ -95,7 +95,7 @@ CHECKS = (
     Step("lanes", "make lanes", 65, suite="lanes"),
     Step("docs", "make docs", 30),
     Step("demo", "make demo", 60),
-    Step("release", "make release", 90, 15, needs=("npm",)),
+    Step("release", "make release", 90, 15, needs=("npm",), suite="release"),
     Step("typescript", "make test-typescript", 150, 15, needs=("npm",)),
     Step("oldest Python", "make test-pythons OTHERS=3.10", 220, after="oldest environment"),
     Step("on newest Pythons", f"sh .ci/newest.sh test {NEWEST}", 200, after="newest Pythons"),

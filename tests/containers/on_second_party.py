@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from hushcount import __version__
 from tests.containers.acts import paused
 from tests.containers.deployment import DEPLOY, ITEMS, Site, documented, free_port, give_to_containers, machine
 from tests.containers.deployment import paste as pasted
@@ -21,7 +22,7 @@ from tests.containers.engine import docker
 from tests.support.jobs import write_lines
 
 PAGE = DEPLOY / "second-party" / "README.md"
-IMAGE = "hushcount-analyzer:0.1.0"
+IMAGE = f"hushcount-analyzer:{__version__}"
 PROBES = (Path(__file__).parent / "compose" / "probes.py").read_text(encoding="utf-8")
 WINDOW = 20.0
 UNLISTED = "nobody listed this"
