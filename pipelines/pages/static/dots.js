@@ -24,7 +24,7 @@ export function dots(all, width, { name, times: text, most: number }) {
     marked.append(svg("path", { class: "grid", d: `M${at(first[0])} ${y}H${at(last[0])}` }));
     for (const [place, count] of series[number]) {
       const radius = count === null ? 3 : 3 + 7 * Math.sqrt(Math.max(count, 0) / most);
-      const says = `${row.name}, ${told(...times[place])}: ${count === null ? "found, without a count" : shown(count)}`;
+      const says = `${row.name}, ${told(...times[place])}: ${count === null ? "found, without a detected count" : shown(count)}`;
       marked.append(svg("circle", { class: count === null ? "dot unknown" : "dot", cx: at(place), cy: y, r: radius, "data-says": says }));
     }
     picture.append(marked);
