@@ -39,7 +39,7 @@ export function lines(drawn, times, width, { name, pick }) {
       const lower = part.map((one) => at(one, "low")).reverse();
       group.append(svg("path", { class: "band", d: `M${[...upper, ...lower].join("L")}Z` }));
       group.append(svg("path", { class: "curve", d: `M${part.map((one) => at(one, "count")).join("L")}`, ...dash }));
-      for (const one of points.length <= DOTS || part.length === 1 ? part : []) {
+      for (const one of points.length <= DOTS || part.length === 1 ? part : part.filter(({ found }) => !found)) {
         group.append(svg("circle", { class: one.found ? "" : "unseen", cx: x(one.begin), cy: y(one.share.count), r: 3 }));
       }
     }
