@@ -163,8 +163,9 @@ def _settled(site: Site, posts: list[_Post]) -> Iterable[tuple[_Post, Verdict]]:
         settled.update(zip(posts, said, strict=False))
         again = [post for post, one in zip(posts, said, strict=False) if one.fate == "again"]
         posts = again + posts[len(said) :]
-        if said and not again:
+        if len(again) < len(said):
             failures, until = 0, math.inf
+        if said and not again:
             continue
         failures += 1
         if not said:

@@ -13,11 +13,16 @@ import numpy as np
 import pytest
 
 from hushcount.campaigns.dictionary import Dictionary
+from hushcount.delivery import Site
+from hushcount.delivery.verdicts import Verdict
+from pipelines.jobs import send_simulated
+from pipelines.jobs.send_simulated import _Post, _settled
 from pipelines.jobs.simulated_people import UNLISTED, UNLISTED_SHARE, Law, as_in, counted, zipf
 from tests.hushcount.campaigns.vouched import STRANGER, signed
 from tests.hushcount.delivery.fake_collector import FakeCollector, collecting, oblivious, policy
 from tests.hushcount.delivery.test_real_collector import policy as policy_of
 from tests.hushcount.delivery.test_real_collector import prepared, stopped
+from tests.support.clocks import Hands
 from tests.support.jobs import cli, done, refused, write_lines
 
 ERROR = 1e-6
@@ -117,6 +122,19 @@ def test_a_refusal_that_asks_to_wait_is_honoured_and_nothing_is_lost_or_sent_twi
     assert (run["sent"], run["given_up"], run["accepted"]) == ({"reports": 20, "discovery": 20}, {}, 20)
     for stream in ("reports", "discovery"):
         assert len(set(collector.received(stream))) == 20
+
+
+def test_patience_begins_anew_with_each_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    hands = Hands(0.0)
+    monkeypatch.setattr(send_simulated, "MACHINE", hands.clock)
+    monkeypatch.setattr(send_simulated.time, "sleep", lambda seconds: setattr(hands, "now", hands.now + seconds))
+    again, posts = Verdict("again", "queue_full", 40.0), [_Post(person, "reports", b"") for person in range(5)]
+    for first, sent in ((Verdict("sent"), 5), (again, 0)):
+        monkeypatch.setattr(
+            send_simulated, "_verdicts", lambda _, asked, first=first: [first, *[again] * (len(asked) - 1)]
+        )
+        settled = dict(_settled(Site("http://127.0.0.1:1"), posts))
+        assert sum(said.fate == "sent" for said in settled.values()) == sent
 
 
 def test_a_refusal_for_good_is_counted_and_the_truth_is_of_the_people_who_arrived(
