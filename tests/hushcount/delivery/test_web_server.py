@@ -71,3 +71,6 @@ def test_two_people_have_a_cap_and_a_token_each_and_one_has_them_once(
     assert len(set(tokens)) == len(tokens) == 3
     assert not any("ada" in str(path) for path in tmp_path.rglob("*"))
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "people").iterdir()} == {0o700}
+    for folder in shown["PEOPLE"].iterdir():
+        (folder / "queue.sqlite").write_bytes(b"damaged" * 1000)
+    shown["deliver"]()
