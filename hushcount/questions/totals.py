@@ -34,7 +34,7 @@ class Totals:
             up over windows.
         low, high: float64[g], limits of each total alone.
         low_all, high_all: float64[g], limits that hold for all totals together (Bonferroni).
-        p_value: float64[g], the probability of such a total or a larger one if no report holds an item of the group.
+        p_value: float64[g], of the hypothesis that no report holds an item of the group (`_p_values`).
     """
 
     names: tuple[str, ...]
