@@ -16,6 +16,7 @@ from hushcount.oracles.sight import sight_of
 from hushcount.privacy.unit import repeats_of
 from hushcount.questions.collisions import pool_of
 from hushcount.questions.counted import Counted
+from hushcount.questions.sides import added_up
 from pipelines.epochs.tracked_items import shown
 from pipelines.questions.changes import CONFIDENCE, Change
 from pipelines.questions.findings import findings, share_of, state_of, verdict_of
@@ -92,13 +93,15 @@ def of_top(source: Source, table: pa.Table, show: int) -> Iterator[str]:
 
 def of_nothing(source: Source) -> Iterator[str]:
     """Say what this number of reports could have shown, and what to change; for an answer without a detected item."""
-    newest, reports = source.counted[-1], sum(one.reports for one in source.counted)
-    campaign, many = newest.campaign, len(source.places) > 1
-    repeats = repeats_of(campaign, newest.tally.senders)
-    looks = len(source.followed) * (len(source.places) if len(source.windows) == 1 else 1)
+    alone, many = len(source.windows) == 1, len(source.places) > 1
+    # In one window each epoch is tested by itself. Several windows are added up, and repeated answers with them.
+    tested = [max(source.counted, key=lambda one: one.reports)] if alone else added_up(source.counted)
+    campaign, reports = tested[-1].campaign, sum(one.reports for one in tested)
+    repeats = max(repeats_of(one.campaign, one.tally.senders) for one in tested)
+    looks = len(source.followed) * (len(source.places) if alone else 1)
     sight = sight_of(campaign.require_frequency(), reports, looks, repeats=repeats)
     yield sight.words("people" if campaign.shuffle.cap == 1 and not many else "reports")
-    added = "" if len(source.windows) > 1 else "add windows up (hushcount ask top --last 7), or "
+    added = "add windows up (hushcount ask top --last 7), or " if alone else ""
     yield f"to see rarer items: {added}plan more people, longer windows or a larger epsilon (hushcount init)"
 
 

@@ -32,15 +32,18 @@ FAR = 6.0
 
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """Three items of 600 reports a day among 43, and a campaign whose 60 reports a day show nothing."""
+    """Three items of 600 reports a day among 43, and two campaigns whose 60 reports a day show nothing."""
     site = Site(tmp_path_factory.mktemp("noisy"))
     items = write_lines(site.root / "items.txt", [*HELD, *ABSENT])
     loud = site.add("loud", dictionary=items, epsilon=3.0)
     # A pool of one function detects nothing among so many: no p-value is below 1/64.
-    faint = site.add("faint", "--set", "k=1", "--set", "m=64", mechanism="gcms", dictionary=items, epsilon=0.5)
+    few = ("--set", "k=1", "--set", "m=64")
+    faint = site.add("faint", *few, mechanism="gcms", dictionary=items, epsilon=0.5)
+    zealous = site.add("zealous", *few, "--memory", mechanism="gcms", dictionary=items, epsilon=0.5)
     for day in range(DAYS):
         collect(site.store, loud, values_of(HELD), day=day)
-        collect(site.store, faint, [ABSENT[0]] * 60, day=day)
+        for quiet in (faint, zealous):
+            collect(site.store, quiet, [ABSENT[0]] * 60, day=day)
     assert site.run(DAYS + 0.1).problems == []
     return site
 
@@ -157,6 +160,10 @@ def test_an_empty_top_says_what_its_reports_can_show(noisy: Site) -> None:
     assert sight.needed is None or f"{sight.needed:,}" in text
     assert "hushcount ask top --last 7" in text
     assert sight_of(mechanism, 180, 43).words("reports") in said(noisy, "top", "--last", 3, campaign="faint")
+    # Repeated answers of three windows add up, so they show less.
+    assert sight_of(mechanism, 180, 43, repeats=3).words("reports") in said(
+        noisy, "top", "--last", 3, campaign="zealous"
+    )
     assert FULL not in text
 
 
