@@ -127,7 +127,7 @@ def test_a_refusal_that_asks_to_wait_is_honoured_and_nothing_is_lost_or_sent_twi
 def test_patience_begins_anew_with_each_success(monkeypatch: pytest.MonkeyPatch) -> None:
     hands = Hands(0.0)
     monkeypatch.setattr(send_simulated, "MACHINE", hands.clock)
-    monkeypatch.setattr(send_simulated.time, "sleep", lambda seconds: setattr(hands, "now", hands.now + seconds))
+    monkeypatch.setattr(time, "sleep", lambda seconds: setattr(hands, "now", hands.now + seconds))
     again, posts = Verdict("again", "queue_full", 40.0), [_Post(person, "reports", b"") for person in range(5)]
     for first, sent in ((Verdict("sent"), 5), (again, 0)):
         monkeypatch.setattr(
