@@ -33,7 +33,7 @@ def top(
     table = top_table(source) if len(source.windows) == 1 else top_totals(source)
     says = [
         *sentences.of_top(source, table, show),
-        *sentences.of_found(source),
+        *sentences.of_found(source, table),
         *sentences.of_results(source.counted),
     ]
     return answers.answer("top", [source], table, answer_tables.top(source, table, show), says, out)

@@ -105,10 +105,15 @@ def of_nothing(source: Source) -> Iterator[str]:
     yield f"to see rarer items: {added}plan more people, longer windows or a larger epsilon (hushcount init)"
 
 
-def of_found(source: Source) -> Iterator[str]:
-    """Say which command shows the discovered values that have no row, because the dictionary lacks them."""
+def of_found(source: Source, table: pa.Table) -> Iterator[str]:
+    """Say where the counts of discovered values are from, or that these values have no row; `table`: all rows."""
     found = source.epochs is not None and any(place.campaign.discovery is not None for place in source.places)
-    if found and source.dictionary is not None:
+    if "source" in table.column_names and "discovery" in table["source"].to_pylist():
+        yield (
+            "a value that no dictionary lists yet has the noisy count that discovery released: hushcount ask new shows "
+            "all these values"
+        )
+    elif found and source.dictionary is not None:
         yield "discovered values that no dictionary lists yet have no row: see hushcount ask new"
 
 

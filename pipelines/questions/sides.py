@@ -64,9 +64,11 @@ def of_windows(
     else:
         many = last if against is None else against
         if len(windows) < last + many:
+            smaller = ", or give a smaller --last or --against" if last + many > 2 else ""
+            wait = f"wait for the next window's result{smaller}"
             raise UsageError(
-                f"{source.name} has {len(windows)} windows with results, must have at least {last + many}: {last} "
-                f"after and {many} before; give smaller --last or --against"
+                f"{source.name} has results of {len(windows)} window{'s' if len(windows) > 1 else ''}, a change needs "
+                f"{last + many}, {last} after and {many} before: {wait}"
             )
         sides = list(windows[-last - many : -last]), list(windows[-last:])
     first, second = (_named(side, windows) for side in sides)

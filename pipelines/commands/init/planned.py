@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.maths.odds import Odds
 from hushcount.planning.shuffled import Protection, protection
 from hushcount.privacy.amplification import amplify
 from hushcount.privacy.composition import Loss
@@ -79,6 +80,16 @@ def shuffled_guarantee(campaign: Campaign, clients: int) -> tuple[dict[str, Any]
     minimum = campaign.shuffle.minimum_batch
     gained = amplify(campaign.require_frequency(), max(clients, minimum), campaign.shuffle.delta)
     return shuffled_answer(gained, minimum), protection(gained.local, gained)
+
+
+def results_odds(campaign: Campaign, clients: int) -> Odds | None:
+    """Return how far all results of a window change the odds about one client: its counts, and discovery if it has any.
+
+    None if there is no gain over the local guarantee and no discovery.
+    """
+    stated = statement(campaign, max(clients, campaign.shuffle.minimum_batch), Senders("client-token"))
+    whole = stated.total or stated.shuffled
+    return None if whole is None else whole.odds
 
 
 def discovery_guarantee(campaign: Campaign) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from hushcount.maths.figures import odds_of, rounded_up, users, within
 from hushcount.oracles.sight import Sight
 from hushcount.planning.planner import Candidate
 from pipelines.commands.init.next_steps import NextSteps
-from pipelines.commands.init.planned import Budget, Spans, discovery_guarantee, shuffled_guarantee
+from pipelines.commands.init.planned import Budget, Spans, discovery_guarantee, results_odds, shuffled_guarantee
 from pipelines.console.tables import facts, stamp
 
 _COLUMNS = 80
@@ -65,15 +65,17 @@ class Made:
 
     def trust(self) -> list[str]:
         """Return sentences on which guarantee holds against which party, and how to promise more."""
-        answer, kept = shuffled_guarantee(self.campaign, self.steps.answers.clients)
+        _, kept = shuffled_guarantee(self.campaign, self.steps.answers.clients)
+        odds = results_odds(self.campaign, self.steps.answers.clients)
         sentences = [
             "You hold all keys, so against you only the local guarantee holds: a report changes the odds that a person "
             f"sent one value rather than another by {odds_of(kept.local_epsilon)}, whoever sees it."
         ]
-        if answer["bound"] is not None:
+        if odds is not None:
+            found = "" if self.campaign.discovery is None else ", the values found included,"
             sentences.append(
-                f"For people who see only results these odds change by {within(kept.odds)}, as long as you keep to the "
-                "rules."
+                f"For people who see only results{found} these odds change by {within(odds)} in a window, as long as "
+                "you keep to the rules."
             )
         if self.campaign.discovery is not None:
             sentences.append("You can read every value that is sent for discovery: it is sealed, but not randomised.")

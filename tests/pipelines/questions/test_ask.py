@@ -194,7 +194,7 @@ def test_what_cannot_be_answered_is_one_sentence(asked: Site, subtests: pytest.S
         ("sum", ("--by-prefix", ""), ["separator"]),
         ("sum", ("--file", "nowhere.txt"), ["nowhere.txt"]),
         ("change", ("--item", "delta"), ["'delta'"]),
-        ("change", ("--last", 2), [" 3 windows ", " 4"]),
+        ("change", ("--last", 2), [" 3 windows,", " 4, 2 after"]),
         (
             "change",
             ("--from", window_name(1), "--to", window_name(1)),

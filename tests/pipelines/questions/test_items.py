@@ -198,6 +198,10 @@ def test_a_discovered_value_has_counts_before_the_dictionary_lists_it(tmp_path: 
     assert (new["count"], new["low"], new["high"]) == (row["count"], row["low"], row["high"])
     said = done("ask", "new", "--config", site.config, "--campaign", "listed").out
     assert "1 discovered value," in said
+    top = done("ask", "top", "--config", site.config, "--campaign", "listed").out
+    assert "newcomer" in top
+    assert "has the noisy count that discovery released" in top
+    assert "have no row" not in top
     assert f"{row['count']:,.0f} ± 3" in said
 
 

@@ -24,8 +24,11 @@ from hushcount.campaigns.delegation import read_campaign_signature
 from hushcount.campaigns.dictionary import read_dictionary
 from hushcount.campaigns.signatures import signature_path
 from hushcount.errors import UsageError
+from hushcount.maths.figures import within
 from hushcount.newest import Newest
 from hushcount.policy import Policy
+from hushcount.privacy.statement import statement
+from hushcount.senders import Senders
 from pipelines.deployment.settings import Deployment
 from tests.support.jobs import cli, done, files_under, refused, write_lines
 
@@ -159,6 +162,12 @@ def test_it_says_whom_the_promise_trusts_in_any_terminal(
     assert "\x1b" not in shown
     alone = " ".join(done("init", tmp_path / "other", *listed).out.split())
     assert "for discovery" not in alone
+    # Whoever sees results sees the values found too: no figure may leave them out.
+    campaign = Campaign.read(tmp_path / "usage" / "campaign.json")
+    total = statement(campaign, 10_000, Senders("client-token")).total
+    assert total is not None
+    assert f"only results, the values found included, these odds change by {within(total.odds)} in a window" in said
+    assert "only results these odds change by" in alone
 
 
 def test_a_window_that_begins_with_no_day_is_said_to(tmp_path: Path, listed: tuple[object, ...]) -> None:
