@@ -43,15 +43,16 @@ class Reported(str, Enum):
         return self.value
 
 
-_WORDS: tuple[tuple[type[Exception], Reported], ...] = (
-    (OverCap, Reported.OVER_CAP),
-    (BudgetSpent, Reported.BUDGET_SPENT),
-    (OptedOut, Reported.OPTED_OUT),
-    (QueueFull, Reported.QUEUE_FULL),
-    (NotYet, Reported.NOT_YET),
-    (NoValidKey, Reported.NOT_YET),
-    (Untrusted, Reported.UNTRUSTED),
-)
+_WORDS: Mapping[type[Exception], Reported] = {
+    OverCap: Reported.OVER_CAP,
+    BudgetSpent: Reported.BUDGET_SPENT,
+    OptedOut: Reported.OPTED_OUT,
+    QueueFull: Reported.QUEUE_FULL,
+    NotYet: Reported.NOT_YET,
+    NoValidKey: Reported.NOT_YET,
+    Untrusted: Reported.UNTRUSTED,
+}
+"""`Sender` and `Present` give a client all that it needs, so all other errors are of files in the sender's folder."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class Refused:
 
     def count(self, error: Exception) -> Reported:
         """Count one value, and return the word for the error that stopped its report."""
-        word = next((word for kind, word in _WORDS if isinstance(error, kind)), Reported.STORAGE)
+        word = _WORDS.get(type(error), Reported.STORAGE)
         with self._lock:
             self._counts[word] += 1
         return word

@@ -15,7 +15,6 @@ from hushcount.collection.manifests import SUFFIX, collector_of
 from hushcount.collection.windows import duration_text
 from hushcount.errors import HushcountError
 from hushcount.senders import Authentication, weakest
-from pipelines.audit.collecting import notes_of
 from pipelines.audit.deployment_checks import SKEW, told_apart
 from pipelines.audit.orphans import orphans
 from pipelines.audit.outputs import missing
@@ -24,7 +23,7 @@ from pipelines.audit.view import LAST, Finding, Verdict, View
 from pipelines.deployment.settings import Party
 from pipelines.handover.paths import WindowPath
 from pipelines.log.ledger_check import lacking, require_named
-from pipelines.windows.rules import START_AGAIN
+from pipelines.windows.rules import START_AGAIN, notes_of
 from pipelines.windows.stored import manifests_in
 
 _SOON = timedelta(days=14)
@@ -110,7 +109,7 @@ def publisher(view: View) -> Iterator[Finding]:
 
 def windows(view: View) -> Iterator[Finding]:
     """Say when windows begin unless a window begins at every midnight, and announce changes of length or grace."""
-    if notes := notes_of(view):
+    if notes := notes_of(view.calendar, view.fold, view.now):
         yield Finding(f"windows of {view.campaign}", "good", "; ".join(notes))
 
 
@@ -192,7 +191,7 @@ def _last_of_collectors(view: View) -> dict[str, tuple[str, Authentication]]:
 
 def segments(view: View) -> Iterator[Finding]:
     """Check that every segment is in a manifest, and that no two collectors share a name."""
-    if not view.shuffles:
+    if not view.deployment.shuffles:
         return
     found = orphans(view)
     says = f"{len(found)} segments, {sum(found.values()):,} bytes, are in no manifest" if found else "all are listed"
@@ -223,7 +222,7 @@ def campaign_files(view: View) -> Iterator[Finding]:
 
 def age_of_segments(view: View) -> Iterator[Finding]:
     """Warn of segments older than 90 days if the deployment file sets no retention for them."""
-    if not view.shuffles or view.deployment.file.retention.segments is not None:
+    if not view.deployment.shuffles or view.deployment.file.retention.segments is not None:
         return
     over = {name for name, window in view.fold.known_windows.items() if view.now - window.end > _LONG}
     old = [size for segment, size in view.stored.items() if segment.window in over]

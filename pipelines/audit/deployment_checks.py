@@ -138,7 +138,7 @@ def collectors(view: View) -> Iterator[Finding]:
     """Warn of each collector in `collectors` that has closed no window, if another collector has closed one."""
     heard = {name for one in view.each() for window in one.fold.windows.values() for name in window.collectors}
     heard |= {listed.manifest.collector for one in view.each() for listed in one.intake.listed}
-    if heard and "shuffler" in view.deployment.file.parties:
+    if heard and view.deployment.shuffles:
         for name in sorted(set(view.deployment.file.collectors) - heard):
             cure = "start it, or take it out of collectors"
             yield Finding(f"collector {name}", "warning", "has closed no window yet", cure)

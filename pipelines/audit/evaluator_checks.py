@@ -97,7 +97,7 @@ def _unverified(view: View) -> list[Batch]:
     if "analyzer" not in view.deployment.file.parties:
         return []
     made = view.fold.made_batches
-    if not view.shuffles:
+    if not view.deployment.shuffles:
         made = [batch for batch, _ in outputs(view.deployment, "shuffled", view.campaign)]
     return [batch for batch in made if "discover" not in view.fold.hops_of(batch.name)]
 

@@ -87,7 +87,7 @@ def _here(view: View, stream: Stream, states: Mapping[str, int]) -> Line | None:
     if not parties:
         return None
     read = _rows(view, reader, stream)
-    if not view.shuffles:
+    if not view.deployment.shuffles:
         coming = sum(row.accepted for row in _stated_rows(view, "shuffle", stream) if _is_unread(view, row, reader))
         received = coming + sum(row.received for row in read)
         went_on = sum(row.accepted for row in read)

@@ -92,7 +92,7 @@ def account_of(view: View, *, past: bool = False, digests: bool = False) -> Acco
             *_hop_differences(view),
             *party_differences(view),
             *rescues(view),
-            *(chain(_manifest_differences(view), _segment_differences(view)) if view.shuffles else ()),
+            *(chain(_manifest_differences(view), _segment_differences(view)) if view.deployment.shuffles else ()),
             *filter(None, [overdue(view)]),
             *unshuffled(view),
             *output_differences(view, past or digests, digests),
@@ -152,7 +152,7 @@ def unshuffled(view: View) -> Iterator[str]:
 
 def waiting_in(view: View) -> list[Waiting]:
     """Return the reports that are in no batch yet; an empty list if the shuffler does not run here."""
-    return waiting_of(view.fold, view.rule, view.now) if view.shuffles else []
+    return waiting_of(view.fold, view.rule, view.now) if view.deployment.shuffles else []
 
 
 def rescues(view: View) -> Iterator[str]:

@@ -27,6 +27,7 @@ from pipelines.log.log import Log, Logs
 from pipelines.schedule.stating import HandOver, hand_overs
 from pipelines.windows.calendar import Calendar
 from pipelines.windows.closing import Rule
+from pipelines.windows.collecting import Collecting, collecting
 from pipelines.windows.intake import Intake, intake_of
 from pipelines.windows.rules import calendar_of, rule_of
 from pipelines.windows.stored import Stored, StoredFile, segments_in, stored_files
@@ -174,11 +175,6 @@ class View:
         """Id of the campaign."""
         return self.epochs.campaign
 
-    @property
-    def shuffles(self) -> bool:
-        """Whether the shuffler, the only party that reads segments and manifests, runs here."""
-        return "shuffler" in self.deployment.file.parties
-
     @cached_property
     def fold(self) -> Fold:
         """The state of the campaign according to the logs of the parties here."""
@@ -246,12 +242,17 @@ class View:
         """The manifests that no closed window has taken in; no manifest if the shuffler does not run here."""
         # Read the fold before the files: then a manifest that a run takes in at this moment is seen at least once.
         fold = self.fold
-        return intake_of(self.deployment, fold, self.files) if self.shuffles else Intake((), ())
+        return intake_of(self.deployment, fold, self.files) if self.deployment.shuffles else Intake((), ())
 
     @cached_property
     def calendar(self) -> Calendar:
         """The calendar of the windows in the log and the windows to come."""
         return calendar_of(self.deployment, self.fold)
+
+    @cached_property
+    def collecting(self) -> Collecting:
+        """The open window, and what the next result needs."""
+        return collecting(self.deployment, self.epochs, self.fold, self.intake.listed, self.now)
 
     @cached_property
     def rule(self) -> Rule:

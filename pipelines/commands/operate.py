@@ -228,7 +228,6 @@ def _stopped_within(stop: threading.Event, pause: timedelta) -> bool:
 
 def _with_outlooks(says: str, deployment: Deployment, logs: Logs) -> str:
     """Return a sentence, followed by a sentence on the next result of each campaign, of at most _MOST_TOLD."""
-    from pipelines.audit.collecting import collecting, outlook_of
     from pipelines.audit.view import View
     from pipelines.deployment.campaigns import read_epochs
 
@@ -236,7 +235,7 @@ def _with_outlooks(says: str, deployment: Deployment, logs: Logs) -> str:
     if not campaigns and not faults:
         return f"{says}; no campaign is published: {deployment.command('campaign publish --campaign FILE')}"
     views = [*View(deployment, MACHINE.now(), campaigns, faults, logs=logs).readable().each()]
-    told = [said for view in views[:_MOST_TOLD] for said in outlook_of(view, collecting(view))]
+    told = [f"{view.campaign}: {'; '.join(view.collecting.outlook)}" for view in views[:_MOST_TOLD]]
     if len(views) > _MOST_TOLD:
         told.append(f"and {len(views) - _MOST_TOLD:,} more campaigns: {deployment.command('status')}")
     return "; ".join([says, *told])

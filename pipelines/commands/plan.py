@@ -15,6 +15,7 @@ from typer import Option
 from hushcount.errors import UsageError
 from hushcount.maths.probability import LARGEST_EPSILON
 from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
+from hushcount.oracles.sight import FALSE_DETECTIONS
 from hushcount.planning import planner
 from hushcount.planning.planner import Candidate, Plan, Task
 from hushcount.planning.shuffled import Limits, ShuffledPlan, shuffled_plan
@@ -24,8 +25,6 @@ from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table
 from pipelines.files.item_files import read_listed, table_note
 
-_FALSE_POSITIVES = 0.05
-"""Probability of a false detection among all items of a dictionary together; results use the same probability."""
 _FALSE_POSITIVES_OF_ONE = 0.001
 """Probability of a false detection of one item in an open domain."""
 
@@ -104,7 +103,7 @@ def plan(
                 raise UsageError(
                     "give --want-share with --epsilon, to compute reports, or with --reports, to compute epsilon"
                 )
-            rate = _FALSE_POSITIVES_OF_ONE if domain is None else _FALSE_POSITIVES / domain
+            rate = _FALSE_POSITIVES_OF_ONE if domain is None else FALSE_DETECTIONS / domain
             result, reached = planner.to_detect(task, planner.Detection(want_share, power, rate), epsilon, reports)
             detection = {"share": want_share, "power": reached, "false_positive_rate": rate}
         if out is not None:
@@ -205,7 +204,7 @@ def _shown(
     if detection:
         rate, looked = _FALSE_POSITIVES_OF_ONE, "one item"
         if domain is not None:
-            rate, looked = _FALSE_POSITIVES, f"{domain:,} items together (Bonferroni)"
+            rate, looked = FALSE_DETECTIONS, f"{domain:,} items together (Bonferroni)"
         yield _line(
             f"an item of share {detection['share']:g} is detected with probability {detection['power']:.3f} by "
             f"{result.reports:,} reports at epsilon {result.epsilon:g}; false detections: {rate:g} at most, of {looked}"

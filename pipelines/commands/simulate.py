@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +22,7 @@ _RUNS, _PEOPLE, _SHOWN = 10, 20_000, 10
 _MOST_PEOPLE = 10**7
 
 
-def simulate(  # two uses, each with its options
+def simulate(
     send: Annotated[bool, Option("--send", help="Send reports of simulated people to a collector.")] = False,
     mechanism: Annotated[str | None, Option(help="Without --send: mechanism; an unknown name lists all.")] = None,
     epsilon: Annotated[float | None, Option(help="Without --send: local budget of one report.")] = None,
@@ -70,20 +71,18 @@ def simulate(  # two uses, each with its options
     Example: hushcount simulate --send --site http://127.0.0.1:8080 --policy policy.json --people 20000
     """
     of_runs = {
-        "--mechanism": mechanism,
-        "--epsilon": epsilon,
-        "--dictionary": dictionary,
-        "--runs": runs,
-        "--set": set_,
-    }
+        "--mechanism": mechanism, "--epsilon": epsilon, "--dictionary": dictionary, "--runs": runs, "--set": set_
+    }  # fmt: skip
     of_send = {"--site": site, "--policy": policy, "--people": people, "--out": out, "--plain-http": plain_http or None}
     if send:
-        _require({"--site": site, "--policy": policy}, "with", of_runs)
-        assert site is not None and policy is not None  # noqa: S101, PT018  # _require says so
+        _refuse(of_runs, "with")
+        if site is None or policy is None:
+            raise _missing({"--site": site, "--policy": policy}, "with")
         chosen = None if values in (None, _LAW) else Path(str(values))
         return _sent(site, policy, chosen, _PEOPLE if people is None else people, seed, out, plain_http)
-    _require({"--mechanism": mechanism, "--epsilon": epsilon, "--values": values}, "without", of_send)
-    assert mechanism is not None and epsilon is not None and values is not None  # noqa: S101, PT018  # as above
+    _refuse(of_send, "without")
+    if mechanism is None or epsilon is None or values is None:
+        raise _missing({"--mechanism": mechanism, "--epsilon": epsilon, "--values": values}, "without")
     from pipelines.jobs.simulate import simulate_values
 
     settings, objective = options.parse_settings(set_)
@@ -97,7 +96,7 @@ def simulate(  # two uses, each with its options
             seed=seed,
             settings=settings,
             objective=objective,
-            track=lambda parts, total: bars.track(parts, total, description="simulate"),
+            track=partial(bars.track, description="simulate"),
         )
     if result.other:
         note(f"{result.other:,} values are not in the dictionary and count as 'other'")
@@ -108,15 +107,18 @@ def simulate(  # two uses, each with its options
     return Answer(result.as_dict(), [facts(f"{mechanism}, {result.runs} runs", result.as_dict()), ratios])
 
 
-def _require(needed: Mapping[str, object], how: str, strange: Mapping[str, object]) -> None:
-    """Raise UsageError if an option of this use is missing, or if an option of the other use is given."""
-    if missing := [name for name, value in needed.items() if value is None]:
-        raise UsageError(f"{how} --send, simulate needs {' and '.join(missing)}: see hushcount simulate --help")
+def _missing(needed: Mapping[str, object], how: str) -> UsageError:
+    missing = " and ".join(name for name, value in needed.items() if value is None)
+    return UsageError(f"{how} --send, simulate needs {missing}: see hushcount simulate --help")
+
+
+def _refuse(strange: Mapping[str, object], how: str) -> None:
+    """Raise UsageError if an option of the other use is given."""
     if given := [name for name, value in strange.items() if value is not None]:
         raise UsageError(f"{given[0]} has no meaning {how} --send: leave it out")
 
 
-def _sent(  # each is an option
+def _sent(
     site: str, policy: Path, values: Path | None, people: int, seed: int | None, out: Path | None, plain: bool
 ) -> Answer:
     from hushcount.delivery import Site
@@ -143,8 +145,7 @@ def _sent(  # each is an option
     )
     drawn = law.draw(people, seed)
     with Progress(*_columns(), console=progress_console(), transient=True) as bars:
-        track = lambda parts, total: bars.track(parts, total, description="send")  # noqa: E731
-        posted = post_all(place, publication, law.values, drawn, track)
+        posted = post_all(place, publication, law.values, drawn, partial(bars.track, description="send"))
     counted = drawn[posted.accepted]
     truth = simulated_people.counted(law.values, counted)
     if out is not None:

@@ -19,7 +19,6 @@ from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table, by_reason, stamp
 
 if TYPE_CHECKING:
-    from pipelines.audit.collecting import Collecting
     from pipelines.audit.evaluations import Evaluations
     from pipelines.audit.reconcile import Account
     from pipelines.audit.view import View
@@ -38,7 +37,6 @@ def status(
 
     Example: hushcount status
     """
-    from pipelines.audit.collecting import collecting
     from pipelines.audit.evaluations import evaluations_of
     from pipelines.audit.evaluator_checks import lacks_evaluator
     from pipelines.audit.reconcile import Account, account_of
@@ -57,13 +55,13 @@ def status(
     now = MACHINE.now()
     wanted, logs = [epochs for epochs in campaigns if campaign in (None, epochs.campaign)], Logs(deployment)
     whole = View(deployment, now, wanted, faults, logs=logs).readable()
-    shuffles, folds = "shuffler" in deployment.file.parties, {view.campaign: view.fold for view in whole.each()}
-    listed = stored_files(deployment, None if digests else folds) if shuffles else {}
-    whole = replace(whole, listed=listed, recent=shuffles and not digests)
+    folds = {view.campaign: view.fold for view in whole.each()}
+    listed = stored_files(deployment, None if digests else folds) if deployment.shuffles else {}
+    whole = replace(whole, listed=listed, recent=deployment.shuffles and not digests)
     faults, views = dict(whole.faults), [*whole.each()]
     accounts = [account_of(view, digests=digests) for view in views]
     strange = unclaimed(deployment, listed, {*names, *faults}) if campaign is None else {}
-    seen = [(account, view, collecting(view)) for account, view in zip(accounts, views, strict=True)]
+    seen = [*zip(accounts, views, strict=True)]
     for name, fault in faults.items():
         note(f"error: {name}: {fault}", "bold red")
     for view in views:
@@ -73,7 +71,7 @@ def status(
     asked = {view.campaign: found for view in views if (found := evaluations_of(view, last)) is not None}
 
     def data() -> list[dict[str, Any]]:
-        rows = [{**asdict(account), "collecting": _collecting_facts(collected)} for account, _, collected in seen]
+        rows = [{**asdict(account), "collecting": _collecting_facts(view)} for account, view in seen]
         for row in rows:
             if row["campaign"] in asked:
                 row["evaluations"] = asdict(asked[row["campaign"]])
@@ -86,8 +84,9 @@ def status(
     )
 
 
-def _collecting_facts(now: Collecting) -> dict[str, Any]:
+def _collecting_facts(view: View) -> dict[str, Any]:
     """Return data on the open window; `held` is None if this machine cannot read the collector's journals."""
+    now = view.collecting
     held = [{"window": one.window.name, "stream": one.stream, "reports": one.reports} for one in now.held or ()]
     return {
         "window": now.window.name,
@@ -101,13 +100,13 @@ def _collecting_facts(now: Collecting) -> dict[str, Any]:
 
 def _shown(
     deployment: Deployment,
-    seen: list[tuple[Account, View, Collecting]],
+    seen: list[tuple[Account, View]],
     asked: dict[str, Evaluations],
     strange: dict[str, str],
     last: int,
 ) -> Iterator[RenderableType]:
-    for account, view, collected in seen:
-        yield from _collecting_shown(view, collected)
+    for account, view in seen:
+        yield from _collecting_shown(view)
         if account.campaign in asked:
             yield from _evaluations_shown(account.campaign, asked[account.campaign])
         yield from _account_shown(account, last, deployment.command("status --digests"))
@@ -115,13 +114,10 @@ def _shown(
         yield Text(f"DIFFERENCE {said}", "yellow")
 
 
-def _collecting_shown(view: View, now: Collecting) -> Iterator[RenderableType]:
+def _collecting_shown(view: View) -> Iterator[RenderableType]:
     """Show the open window, and the reports in the journals of this machine's collector."""
-    from pipelines.audit.collecting import outlook_of
-
-    yield "\n  ".join(outlook_of(view, now))
-    for said in now.notes:
-        yield f"  {said}"
+    now = view.collecting
+    yield "\n  ".join([f"{view.campaign}: {now.outlook[0]}", *now.outlook[1:], *now.notes])
     if now.held is None:
         yield f"  this machine cannot see the reports that collectors hold: {now.why}\n"
     elif now.held:

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from hushcount.maths.figures import rounded_down, rounded_up
+from hushcount.privacy.words import in_one_line
 from pipelines.console.answer import Answer
 from pipelines.console.tables import Table, by_reason
 
@@ -28,7 +29,7 @@ def hop_answer(summary: HopSummary, out: str, *lines: str, stated: bool = True, 
         out: the output directory of the hop.
         lines: lines for people about the main result of the hop.
         stated: whether to show the privacy statement to people.
-        explain: whether to show the whole statement, not only its two lines.
+        explain: whether to show the whole statement, not only its one line.
     """
     return Answer({**summary.data(), "out": out}, _shown(summary, out, lines, stated, explain))
 
@@ -65,10 +66,9 @@ def sentences(summary: HopSummary) -> Iterator[RenderableType]:
 
 
 def short(summary: HopSummary) -> Iterator[RenderableType]:
-    """Yield the first two plain sentences of a hop's privacy statement, and how to see the rest."""
-    first, *others = summary.stated.plain
-    yield Padding(Text(first, style="bold"), (0, 0, 0, 2))
-    yield Padding(Text(" ".join([*others[:1], "(--explain says the rest)"])), (0, 0, 1, 2))
+    """Yield the one line of a hop's privacy statement, and how to see the rest."""
+    _, said = in_one_line(summary.stated)
+    yield Padding(Text.assemble((said, "bold"), " (--explain says the rest)"), (0, 0, 1, 2))
 
 
 def largest(summary: HopSummary) -> list[str]:

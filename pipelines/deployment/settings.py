@@ -282,6 +282,11 @@ class Deployment:
     def collector(self) -> CollectorPart | None:
         return self.file.collector
 
+    @property
+    def shuffles(self) -> bool:
+        """Whether the shuffler, the only party that reads segments and manifests, runs here."""
+        return "shuffler" in self.file.parties
+
     def folder(self, name: str, *names: str) -> str:
         """Return the path of a folder of the store, or of `names` in this folder."""
         if names and (own := self.file.paths.get(f"{name}/{names[0]}")) is not None:

@@ -1,20 +1,70 @@
-"""The keys of the next epoch: which keys its campaign file names, and the rehearsal before new keys are published."""
+"""The keys of the next epoch: who signs it, which keys it names, and the rehearsal before new keys are published."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import (
+    CampaignSignature,
+    Delegation,
+    Restart,
+    read_campaign_signature,
+    read_delegation,
+)
+from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.windows import window_at
 from hushcount.errors import HushcountError, UsageError
-from keys.directories import PublicFile, read_public
+from keys import vouching
+from keys.directories import KeyReference, PublicFile, active_key, read_public
 from keys.listing import PUBLIC_FILE, listed_keys, next_key
 from keys.roles import OPENING_ROLES
 from pipelines.deployment.campaigns import Epochs, used_keys
 from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.settings import Deployment
+
+
+@dataclass(frozen=True)
+class Signer:
+    """The operator's signing key, or with a delegation the publisher's; every signature contains the restart."""
+
+    key: KeyReference
+    delegation: Delegation | None
+    restart: Restart | None
+
+    def sign(self, campaign: Campaign) -> CampaignSignature:
+        """Sign a campaign file; SignatureError if the delegation does not allow this file."""
+        return vouching.sign_campaign(self.key, campaign, self.delegation, self.restart)
+
+    def __str__(self) -> str:
+        if self.delegation is None:
+            return self.key.id
+        return f"{self.key.id}, a publisher's key that may sign up to epoch {self.delegation.last_epoch}"
+
+
+def signer_of(
+    deployment: Deployment, path: Path, campaign: Campaign, part: NextEpochPart, now: datetime
+) -> Signer | None:
+    """Return the signer of the epoch after a campaign file; None: no key is set, and the campaign file is unsigned."""
+    beside = signature_path(path)
+    if part.sign_with is None:
+        if beside.exists():
+            raise UsageError(
+                f"epoch {campaign.epoch} is signed, and clients that verify would refuse an unsigned one after it: set "
+                f"sign_with under [next_epoch.{campaign.id}] to the operator's key directory, or to a publisher's key "
+                "directory together with delegation"
+            )
+        return None
+    source = deployment.key_source(part.sign_with)
+    # Put the restart into every later signature, for clients that were offline when the restart was made.
+    restart = read_campaign_signature(beside).restart if beside.exists() else None
+    if part.delegation is None:
+        return Signer(active_key(source, "operator", now), None, restart)
+    delegation = read_delegation(deployment.base / part.delegation)
+    return Signer(active_key(source, "publisher", now), delegation, restart)
 
 
 def with_evaluator(

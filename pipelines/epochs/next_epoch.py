@@ -17,18 +17,10 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import (
-    CampaignSignature,
-    Delegation,
-    Restart,
-    read_campaign_signature,
-    read_delegation,
-)
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.signatures import signature_path
 from hushcount.clock import MACHINE, Clock
@@ -38,13 +30,12 @@ from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
-from keys import vouching
-from keys.directories import KeyReference, PublicFile, active_key
+from keys.directories import PublicFile
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.publish import publish_alone, publishing
 from pipelines.deployment.settings import Deployment
-from pipelines.epochs.epoch_keys import keys_of, require_rehearsed, same_keys, with_evaluator
+from pipelines.epochs.epoch_keys import Signer, keys_of, require_rehearsed, same_keys, signer_of, with_evaluator
 from pipelines.epochs.tracked_items import (
     ITEMS_FILE,
     TrackedItems,
@@ -60,47 +51,6 @@ from pipelines.handover.hops import hop_names, outputs
 from pipelines.handover.paths import Batch
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.log.fold import Fold
-
-
-@dataclass(frozen=True)
-class Signer:
-    """The operator's signing key, or with a delegation the publisher's; every signature contains the restart."""
-
-    key: KeyReference
-    delegation: Delegation | None
-    restart: Restart | None
-
-    def sign(self, campaign: Campaign) -> CampaignSignature:
-        """Sign a campaign file; SignatureError if the delegation does not allow this file."""
-        return vouching.sign_campaign(self.key, campaign, self.delegation, self.restart)
-
-    def __str__(self) -> str:
-        if self.delegation is None:
-            return self.key.id
-        return f"{self.key.id}, a publisher's key that may sign up to epoch {self.delegation.last_epoch}"
-
-
-def signer_of(
-    deployment: Deployment, path: Path, campaign: Campaign, part: NextEpochPart, now: datetime
-) -> Signer | None:
-    """Return the signer of the epoch after a campaign file; None: no key is set, and the campaign file is unsigned."""
-    beside = signature_path(path)
-    if part.sign_with is None:
-        if beside.exists():
-            raise UsageError(
-                f"epoch {campaign.epoch} is signed, and clients that verify would refuse an unsigned one after it: set "
-                f"sign_with under [next_epoch.{campaign.id}] to the operator's key directory, or to a publisher's key "
-                "directory together with delegation"
-            )
-        return None
-    source = deployment.key_source(part.sign_with)
-    # Put the restart into every later signature, for clients that were offline when the restart was made.
-    restart = read_campaign_signature(beside).restart if beside.exists() else None
-    if part.delegation is None:
-        return Signer(active_key(source, "operator", now), None, restart)
-    delegation = read_delegation(deployment.base / part.delegation)
-    return Signer(active_key(source, "publisher", now), delegation, restart)
-
 
 _FILE_MODE = 0o644
 _SECOND = timedelta(seconds=1)

@@ -111,7 +111,7 @@ def _contained(campaign: str, problems: list[str]) -> Iterator[None]:
 def _of_log(found: Numbers, view: View) -> None:
     """Add the numbers of collected and counted reports, and of windows that are not done."""
     campaign = view.campaign
-    if view.shuffles:
+    if view.deployment.shuffles:
         for (stream, state), number in view.fold.counts_by_state.items():
             found.collected.add_metric([campaign, stream, state], number)
     reports: Counter[tuple[str, str, str]] = Counter()
@@ -133,7 +133,7 @@ def _undone(view: View) -> set[datetime]:
     fold, length = view.fold, view.deployment.windows.length
     ends = {one.window.end for one in view.intake.listed if one.window.end <= view.now}
     batches = fold.made_batches
-    if not view.shuffles:
+    if not view.deployment.shuffles:
         batches = [batch for batch, _ in outputs(view.deployment, "shuffled", view.campaign)]
     for batch in batches:
         file = view.epochs.campaigns.get(batch.file)
@@ -149,7 +149,7 @@ def _of_account(found: Numbers, view: View) -> None:
     """Add the number of waiting reports, and the number of differences between counts."""
     account = account_of(view)
     found.differences.add_metric([view.campaign], len(account.differences))
-    for stream in view.epochs.newest[1].streams if view.shuffles else ():
+    for stream in view.epochs.newest[1].streams if view.deployment.shuffles else ():
         waiting = [one for one in account.waiting if one.stream == stream]
         found.waiting.add_metric([view.campaign, stream], sum(one.reports for one in waiting))
         in_danger = sum(one.reports for one in waiting if one.verdict == "bad")

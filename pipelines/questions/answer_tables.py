@@ -46,7 +46,7 @@ def over_windows(title: str, table: pa.Table, names: Sequence[str], head: str = 
         names: the values of column `head` to show.
     """
     rows = table.to_pylist()
-    places = sorted({(row["window"], row["epoch"]) for row in rows}) if _of_windows(rows) else _in_order(rows)
+    places = _places(rows)
     windows = list(dict.fromkeys(window for window, _ in places))[-_COLUMNS:]
     short = short_names(windows)
     # A window with reports of two epochs has two columns.
@@ -69,7 +69,7 @@ def trends(title: str, table: pa.Table, names: Sequence[str]) -> Iterator[Render
         names: the items to show.
     """
     rows = table.to_pylist()
-    places = sorted({(row["window"], row["epoch"]) for row in rows}) if _of_windows(rows) else _in_order(rows)
+    places = _places(rows)
     detected = {
         (row["item"], row["window"], row["epoch"]): share_of(row["count"], row["reports"])
         for row in rows
@@ -89,8 +89,10 @@ def _of_windows(rows: Sequence[Row]) -> bool:
     return all(is_window(row["window"]) for row in rows)
 
 
-def _in_order(rows: Sequence[Row]) -> list[tuple[str, int]]:
-    return list(dict.fromkeys((row["window"], row["epoch"]) for row in rows))
+def _places(rows: Sequence[Row]) -> list[tuple[str, int]]:
+    """Return window and epoch of each result: windows by time, result folders in the order of the rows."""
+    found = dict.fromkeys((row["window"], row["epoch"]) for row in rows)
+    return sorted(found) if _of_windows(rows) else list(found)
 
 
 def _count(row: Row) -> str:

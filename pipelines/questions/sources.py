@@ -23,7 +23,9 @@ from pipelines.jobs import results
 from pipelines.log.log import Logs
 from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
-from pipelines.windows.rules import next_result
+from pipelines.windows.collecting import collecting
+from pipelines.windows.intake import intake_of
+from pipelines.windows.stored import stored_files
 
 _COMPACT = str.maketrans("", "", "-: ")
 
@@ -193,11 +195,16 @@ def of_epochs(deployment: Deployment, epochs: Epochs, last: int | None = None, w
     """Return the results of the campaign with these epochs; all else is as in `from_store`."""
     places = places_of(deployment, epochs, last if window is None else None)
     if not places:
-        fold = Logs(deployment).read(epochs.campaign)
-        said = next_result(deployment, epochs, fold, MACHINE.now())
-        raise NotYet(f"campaign {epochs.campaign} has no results yet: {said}")
+        raise NotYet(f"campaign {epochs.campaign} has no results yet: {_outlook(deployment, epochs)}")
     source = Source(epochs.campaign, tuple(places), deployment, epochs)
     return source if window is None else source.of([source.named(window)])
+
+
+def _outlook(deployment: Deployment, epochs: Epochs) -> str:
+    fold, name = Logs(deployment).read(epochs.campaign), epochs.campaign
+    files = stored_files(deployment, campaign=name).get(name, ()) if deployment.shuffles else ()
+    listed = intake_of(deployment, fold, files).listed
+    return "; ".join(collecting(deployment, epochs, fold, listed, MACHINE.now()).outlook)
 
 
 def from_folders(campaigns: Sequence[str] | None, directories: Sequence[str]) -> Source:

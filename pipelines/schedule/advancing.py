@@ -68,7 +68,7 @@ def _batches(work: Work, epochs: Epochs, stated: Stated) -> list[Batch]:
 
 def _undone(work: Work, epochs: Epochs, stated: Stated, fold: Fold) -> list[Batch]:
     parties = work.deployment.file.parties
-    batches = fold.made_batches if work.shuffles else shuffled_elsewhere(epochs.campaign, stated)
+    batches = fold.made_batches if work.deployment.shuffles else shuffled_elsewhere(epochs.campaign, stated)
     campaigns = epochs.campaigns
     return [
         batch

@@ -86,7 +86,7 @@ def delete_old(
             withdraw(out)
             yield f"{campaign}/{name} {old.what}"
         log.decide(partial(_deleted, old), now)
-    if keep is not None and "shuffler" in deployment.file.parties:
+    if keep is not None and deployment.shuffles:
         logs.read(campaign)
         folders = _delete_segments(deployment, logs.of("shuffler", campaign), now - keep)
         if folders:

@@ -146,12 +146,12 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
         waits = stated or before.waiting or work.listed.get(campaign)
         if waits or any(one.missing for one in handed_on(deployment, before)):
             work.done.problems += {work.ahead} - {*work.done.problems}
-    elif work.shuffles:
+    elif work.deployment.shuffles:
         _follow_settings(work, campaign)
     failed = set[str]()
     # The hops run before a window closes, so that segments left out of a batch can join the window's batch.
     advance_all(work, epochs, stated, failed)
-    while work.shuffles and _close_some(work, epochs):
+    while work.deployment.shuffles and _close_some(work, epochs):
         # Segments that turn out to be too few for a batch can join the batch of the next window that closes.
         advance_all(work, epochs, stated, failed)
     _follow(work, epochs)
@@ -167,7 +167,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
         if path not in before.dropped:
             what = "are too late, and in no result" if one.state == "too_late" else "are given up"
             work.done.dropped.append(f"{path}: {one.reports:,} reports {what}: {one.reason}")
-    if work.shuffles:
+    if work.deployment.shuffles:
         waiting = waiting_of(fold, rule_of(deployment, epochs, fold), work.now)
         work.done.waiting += [one.says for one in waiting]
 

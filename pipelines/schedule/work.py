@@ -64,11 +64,6 @@ class Work:
     console: Console | None
     say: Say
 
-    @property
-    def shuffles(self) -> bool:
-        """Whether the shuffler runs here."""
-        return "shuffler" in self.deployment.file.parties
-
     def of(self, hop: HopName, campaign: str) -> Log:
         """Return the log of the party that runs a hop."""
         return self.logs.of(CHAIN[hop].party, campaign)

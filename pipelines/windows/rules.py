@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from hushcount.collection.windows import duration_text
+from hushcount.collection.windows import duration_text, tiling
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
@@ -56,22 +56,18 @@ def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | Non
     return Settings(begins=new.begins, seconds=_seconds(new.length), grace=_seconds(new.grace))
 
 
+def notes_of(calendar: Calendar, fold: Fold, now: datetime) -> tuple[str, ...]:
+    """Return sentences on when windows begin, unless a window begins at every midnight, and on a change of windows."""
+    grid = tiling(calendar.at(now).length, calendar.window_at(now))
+    return tuple(filter(None, [grid, announced(fold, now)]))
+
+
 def announced(fold: Fold, now: datetime) -> str:
     """Return a sentence on new settings that begin after a moment; empty if there are no new settings."""
     newest = fold.times[-1] if fold.times else None
     if newest is None or newest.begins is None or newest.begins <= now:
         return ""
     return f"from {shown(newest.begins)} on windows have a {_of(newest)}"
-
-
-def next_result(deployment: Deployment, epochs: Epochs, fold: Fold, now: datetime) -> str:
-    """Return a sentence on a campaign's next result: when the open window ends, what it needs, and what closes it."""
-    end = calendar_of(deployment, fold).window_at(now).end
-    least = epochs.newest[1].shuffle.minimum_batch
-    return (
-        f"the open window ends {shown(end)} and needs {least:,} reports; {deployment.command('run')} closes it, by "
-        f"{shown(end + deployment.windows.patience)} at the latest"
-    )
 
 
 def strangers(calendar: Calendar, listed: Iterable[Listed]) -> Iterator[str]:
