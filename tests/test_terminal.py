@@ -123,14 +123,16 @@ def test_the_example_of_each_help_can_be_pasted(monkeypatch: pytest.MonkeyPatch)
     """The parser takes its words: each is a command, an option that there is, or a value that it allows."""
     monkeypatch.setenv("COLUMNS", "80")
     for path in [(), *{path[:1] for path in COMMANDS if len(path) > 1}, *COMMANDS]:
-        (example,) = re.findall(r"Example: hushcount ((?:.*\\\n)*.*)", done(*path, "--help").out)
-        words = shlex.split(example.partition(" > ")[0].replace("\\\n", " "))
-        assert words[: len(path)] == [*path]
-        if "--help" in words:
-            done(*words)
-        else:
-            name = next(name for name in COMMANDS if words[: len(name)] == [*name])
-            COMMANDS[name].make_context("hushcount", words[len(name) :])
+        examples = re.findall(r"Example: hushcount ((?:.*\\\n)*.*)", done(*path, "--help").out)
+        assert examples
+        for example in examples:
+            words = shlex.split(example.partition(" > ")[0].replace("\\\n", " "))
+            assert words[: len(path)] == [*path]
+            if "--help" in words:
+                done(*words)
+            else:
+                name = next(name for name in COMMANDS if words[: len(name)] == [*name])
+                COMMANDS[name].make_context("hushcount", words[len(name) :])
 
 
 def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:

@@ -83,12 +83,14 @@ def in_one_line(result: Statement) -> tuple[State, str]:
     local, found, whole = result.local, result.discovery, result.total or result.shuffled or result.discovery
     lasting = None if local is None else local.epoch_epsilon
     person = result.per == "client" or (lasting is not None and found is None)
-    about = f"The odds about {'one person' if person else 'the sender of one report'} change by"
+    about = f"the odds about {'one person' if person else 'the sender of one report'} by"
     if whole is not None and (found is not None or not lasting):
-        epsilon, said = whole.odds.epsilon, f"{about} {within(whole.odds)}, if the parties keep to their roles"
+        within_one = f"One result changes {about} {within(whole.odds)}"
+        epsilon, said = whole.odds.epsilon, f"{within_one}, if the parties keep to their roles"
     elif local is not None:
         epsilon = lasting or local.epsilon
-        said = f"{about} {odds_of(epsilon)}, even if all parties work together"
+        what = "All counts of an epoch change" if lasting else "One result changes"
+        said = f"{what} {about} {odds_of(epsilon)}, even if all parties work together"
     else:
         return "none", "Nothing is guaranteed."
     unbound = "" if person else "; nothing limits how many reports a person sends"

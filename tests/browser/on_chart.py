@@ -30,8 +30,8 @@ DAYS = (*range(10), *range(13, 20))
 ITEMS = ("alpha", "beta", "gamma", "=delta", "epsilon")
 REPORTS = 1000
 LINE = (
-    "The odds about one person change by a factor of 5.85 at most, except with a chance of 1 in 50,000,000, if the "
-    "parties keep to their roles."
+    "One result changes the odds about one person by a factor of 5.85 at most, except with a chance of 1 in "
+    "50,000,000, if the parties keep to their roles."
 )
 LEAD = "Made at 2026-01-25 10:00:00Z from at most 100 windows. Estimates are noisy on purpose: read the intervals."
 POINT = "(one) => { const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }"

@@ -153,6 +153,7 @@ def test_one_line_has_the_figure_of_all_that_is_released(keys: PublicFile) -> No
     assert state == "person"
     assert math.exp(both.total.odds.epsilon) <= stated_factor(line) <= 1.01 * math.exp(both.total.odds.epsilon)
     assert "if the parties keep to their roles" in line
+    assert line.startswith("One result ")
     # Few reports leave the local guarantee, which needs nobody's promise.
     state, line = in_one_line(statement(campaign(keys, True, None), 100, Senders("client-token")))
     assert state == "person"

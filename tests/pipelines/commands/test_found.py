@@ -55,10 +55,10 @@ def test_the_variable_names_another_deployment_and_the_option_a_third_one(
     refused("status", "-c", "third.toml", says=["third.toml"])
     # What is to be pasted names the deployment where it would not be found.
     shutil.rmtree(site.store / "results")
-    assert f"hushcount run -c {site.config} makes them" in cli("ask", "top").err
+    assert f"hushcount run -c {site.config} closes it by" in cli("ask", "top").err
     monkeypatch.chdir(site.root)
     monkeypatch.delenv("HUSHCOUNT_CONFIG")
-    assert "hushcount run makes them" in cli("ask", "top").err
+    assert "hushcount run closes it by" in cli("ask", "top").err
 
 
 def test_of_several_campaigns_one_must_be_named_and_a_ledger_where_the_deployment_has_none(site: Site) -> None:

@@ -88,7 +88,8 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     **{
         (f"ask {question}", option): (("ask", question), ("0", "-1", "0.5"))
         for question, taken in {
-            "top": ("show",), "item": ("last", "show"), "sum": ("depth", "last", "show"), "new": ("last", "show"),
+            "top": ("last", "show"), "item": ("last", "show"), "new": ("last", "show"),
+            "sum": ("depth", "last", "show"),
             "total": ("depth", "last", "show"), "change": ("depth", "last", "against", "show"),
             "compare": ("depth", "last", "show"),
         }.items()
