@@ -11,7 +11,7 @@ export function columns(rows, width, { name }) {
   const ends = [Math.min(...rows.map((row) => row.begin)), Math.max(...rows.map((row) => row.end))];
   const x = scale(...ends, 4, width - 4);
   const picture = sheet(width, BAND * bands.length + FOOT, name);
-  picture.append(...timeAxis(x, ends, [18, BAND * bands.length]));
+  picture.append(...timeAxis(x, ends, 18, BAND * bands.length));
   bands.forEach((band, number) => {
     const mine = rows.filter((row) => row.band === band);
     const most = Math.max(1, ...mine.map((row) => row.kept + row.rejected));

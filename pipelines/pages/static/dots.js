@@ -15,7 +15,7 @@ export function dots(all, width, { name, times: text, most: number }) {
   const most = Math.max(1, ...series.flat().map(([, count]) => count ?? 0));
   const picture = sheet(width, ROW * rows.length + FOOT, name);
   const at = (place) => x((times[place][0] + times[place][1]) / 2);
-  picture.append(...timeAxis(x, ends, [0, ROW * rows.length]));
+  picture.append(...timeAxis(x, ends, 0, ROW * rows.length));
   rows.forEach((row, number) => {
     const y = ROW * number + ROW / 2;
     const marked = svg("g", { class: "mark" });

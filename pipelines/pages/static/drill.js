@@ -6,7 +6,7 @@ import { html } from "./svg.js";
 export function drill(figure, rows, draw) {
   const way = figure.querySelector(".way");
   if (way === null) return () => rows;
-  const [[wanted], keep] = stateOf(figure, "level");
+  const { values: [wanted], keep } = stateOf(figure, "level");
   let at = rows.some((row) => row.row.dataset.parent === wanted) ? wanted : "";
   const below = (path) => rows.filter((row) => row.row.dataset.parent === path);
   const go = (path) => {

@@ -29,7 +29,7 @@ export function lines(drawn, times, width, { name, pick }) {
     picture.append(svg("path", { class: "grid", d: `M${LEFT} ${y(value)}H${width - RIGHT}` }));
     picture.append(svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, shown(value, "share")));
   }
-  picture.append(...timeAxis(x, ends, [TOP, high]));
+  picture.append(...timeAxis(x, ends, TOP, high));
   const at = (one, end) => `${x(one.begin)} ${y(one.share[end])}`;
   const groups = drawn.map(({ colour, points }) => {
     const group = svg("g", { class: `mark series s${colour}` });

@@ -2,7 +2,11 @@
 
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 
-/** Return the place that a key leads to from a place of `number` places; undefined: the key leads nowhere. */
+/**
+ * Return the place that a key leads to from a place of `number` places; undefined: the key leads nowhere.
+ *
+ * @param {{[key: string]: number}} keys
+ */
 export function stepped(key, place, number, keys = STEPS) {
   return key in keys ? Math.min(number - 1, Math.max(0, place + keys[key])) : undefined;
 }

@@ -29,7 +29,7 @@ export function stateOf(element, part) {
     open = title;
     write();
   };
-  return [mine.getAll(part), set];
+  return { values: mine.getAll(part), keep: set };
 }
 
 function write() {

@@ -39,7 +39,7 @@ export function tabs(list, opened) {
 export function choices(block, opened) {
   const parts = [...block.querySelectorAll(":scope > section")];
   const list = block.querySelector("select");
-  const [[number], keep] = stateOf(block, "compare");
+  const { values: [number], keep } = stateOf(block, "compare");
   const change = () => {
     parts.forEach((part, place) => part.classList.toggle("closed", place !== list.selectedIndex));
     opened(parts[list.selectedIndex]);

@@ -35,8 +35,9 @@ function ticks(begin, end, number) {
   return found;
 }
 
-/** Return an axis below a picture, from x(begin) to x(end): grid lines from `top` to `foot`, ticks, and the zone. */
-export function timeAxis(x, [begin, end], [top, foot]) {
+/** Return an axis below a picture, from x(ends[0]) to x(ends[1]): grid lines from `top` to `foot`, ticks, and the zone. */
+export function timeAxis(x, ends, top, foot) {
+  const [begin, end] = ends;
   const [left, right] = [x(begin), x(end)];
   const parts = [svg("path", { class: "line", d: `M${left} ${foot}H${right}` })];
   for (const [seconds, text] of ticks(begin, end, Math.max(1, Math.floor((right - left) / ROOM)))) {

@@ -15,7 +15,7 @@ const HEADS = ["item", "window", "reports", "count", "low", "high", "share", "st
 export async function trend(figure, table) {
   const data = await unpacked(document.getElementById(figure.dataset.source));
   const part = (name) => figure.querySelector(`.${name}`);
-  const [items, keepItems] = stateOf(figure, "items");
+  const { values: items, keep: keepItems } = stateOf(figure, "items");
   const wanted = items.map((item) => data.items.indexOf(item)).filter((place) => place >= 0);
   let chosen = (items.length > 0 ? wanted : data.first).slice(0, MOST).map((place, colour) => ({ place, colour }));
   let width = 0;
@@ -79,7 +79,7 @@ export async function trend(figure, table) {
 /** Fill the lists of first and last windows; return the function that returns the places of the range. */
 function ranges(figure, windows, draw) {
   const [from, to] = ["from", "to"].map((end) => {
-    const [[name], keep] = stateOf(figure, end);
+    const { values: [name], keep } = stateOf(figure, end);
     const list = figure.querySelector(`select.${end}`);
     list.append(...windows.map((window) => html("option", {}, window)));
     list.selectedIndex = end === "from" ? 0 : windows.length - 1;
