@@ -91,6 +91,7 @@ class Sender:
         if most_queued < 1:
             raise UsageError(f"most_queued is {most_queued}, must be at least 1")
         self._strict, self._log, self._refused = strict, EventLog(), Refused()
+        self._unmade: Path | None = None
         home = None if folder is None else self._made(Path(folder))
         self._policy = policy = checked_policy(policy, home)
         self._budget = budget or Budget(None if home is None else home / "budget.json")
@@ -225,6 +226,10 @@ class Sender:
         return self._log.events()
 
     def _report(self, value: str) -> None:
+        if self._unmade is not None:
+            # Somebody may have made the folder since, so that others can change it.
+            own_folder(self._unmade)
+            self._unmade = None
         # Check the opt-out first, because a request for the campaign file would tell the collector that the person uses
         # the app.
         if self._budget.opted_out:
@@ -268,6 +273,7 @@ class Sender:
         except HushcountError as error:
             if self._strict or isinstance(error, UsageError):
                 raise
+            self._unmade = folder
             return folder
 
     def _require_kept_value(self) -> None:

@@ -143,6 +143,21 @@ def test_a_folder_that_cannot_be_made_does_not_stop_an_app(collector: FakeCollec
         lenient(collector, below)
 
 
+def test_a_folder_that_somebody_makes_later_is_used_only_if_others_cannot_change_it(
+    collector: FakeCollector, tmp_path: Path
+) -> None:
+    below = tmp_path / "file"
+    below.write_text("")
+    one = lenient(collector, below / "own")
+    below.unlink()
+    (below / "own").mkdir(parents=True)
+    (below / "own").chmod(0o777)
+    assert one.report("one") is Reported.STORAGE
+    assert [*(below / "own").iterdir()] == []
+    (below / "own").chmod(0o700)
+    assert one.report("one") is Reported.QUEUED
+
+
 def test_a_mistake_in_the_program_always_raises(collector: FakeCollector, subtests: pytest.Subtests) -> None:
     for strict in (False, True):
         with subtests.test(strict=strict):

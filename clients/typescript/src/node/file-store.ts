@@ -55,14 +55,15 @@ export class FileStore implements Store {
    * Open a person's folder, or create it with mode 0700.
    *
    * @param folder the path; its `records/` belongs to this class.
-   * @throws StoreError the folder cannot be read or written, other users can read `records/`, or the records are
-   * damaged.
+   * @throws StoreError the folder cannot be read or written, other users can write to it or read `records/`, or the
+   * records are damaged.
    */
   static async open(folder: string): Promise<FileStore> {
     const store = new FileStore(join(resolve(folder), "records"));
     await store.#guarded(async () => {
       await created(resolve(folder), store.#folder);
-      await requirePrivate(store.#folder);
+      await requireMode(resolve(folder), 0o022, "must not be writable by others");
+      await requireMode(store.#folder, 0o077, "must be 0700");
       await store.#newest();
     });
     return store;
@@ -181,10 +182,11 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-async function requirePrivate(folder: string): Promise<void> {
+/** Throw StoreError if a folder has a bit of a mode: who can rename its files can renew the budget. */
+async function requireMode(folder: string, forbidden: number, wanted: string): Promise<void> {
   const mode = (await stat(folder)).mode & 0o777;
-  if ((mode & 0o077) === 0) return;
-  throw new StoreError(`the folder ${folder} has mode 0${mode.toString(8)}, must be 0700: chmod 700 ${folder}`);
+  if ((mode & forbidden) === 0) return;
+  throw new StoreError(`the folder ${folder} has mode 0${mode.toString(8)}, ${wanted}: chmod 700 ${folder}`);
 }
 
 /** Return the name of the newest records in a listing, or undefined. */

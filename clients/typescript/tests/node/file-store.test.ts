@@ -129,7 +129,7 @@ describe("processes", () => {
   });
 
   test("on a full device of their own are told to free space, and go on after that", async () => {
-    const own = ["unshare", "--mount", "sh", "-c", 'mkdir -p "$2" && mount -t tmpfs -o size=96k none "$2" && "$0" "$@" && exec "$0" "$1" "$2" read 1'];
+    const own = ["unshare", "--mount", "sh", "-c", 'mkdir -p "$2" && mount -t tmpfs -o size=96k,mode=700 none "$2" && "$0" "$@" && exec "$0" "$1" "$2" read 1'];
     if (spawnSync("unshare", ["--mount", "true"]).status !== 0) {
       console.warn("SKIPPED: no device of its own can be mounted here: only simulated full devices were tried");
       return;
@@ -200,6 +200,14 @@ describe("a folder", () => {
     await writeFile(join(folder, "settings.json"), "{}");
     expect(await add(await FileStore.open(folder))).toBe(1);
     expect(await readFile(join(folder, "settings.json"), "utf8")).toBe("{}");
+  });
+
+  test("that others can write to is refused, because they could put other records there", async () => {
+    await add(await FileStore.open(folder));
+    await chmod(folder, 0o777);
+    await expect(FileStore.open(folder)).rejects.toThrow(/0777/);
+    await chmod(folder, 0o755);
+    expect(await add(await FileStore.open(folder))).toBe(2);
   });
 });
 
