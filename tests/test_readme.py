@@ -27,6 +27,8 @@ FAR = 6.0
 """Standard errors. Of 30 estimates one is farther from the truth with a probability of 6e-8."""
 NAME = "%Y%m%dT%H%M%SZ"
 """Of a window."""
+SENT = "hushcount send "
+"""The command of a sentence, which needs the collector that the block before ends."""
 COUNTED = "hushcount status"
 """The command before which the reader waits for the window's end."""
 
@@ -74,6 +76,9 @@ def lines(port: int) -> list[str]:
     """Return the commands of README after its two, with another port than 8080, which may be somebody's."""
     shown = "".join(block.text for block in blocks(README) if block.kind == "sh" and "make demo" not in block.text)
     typed = [line.replace(":8080", f":{port}") for line in shown.splitlines() if line]
+    (sent,) = (line for line in typed if line.startswith(SENT))
+    typed.remove(sent)
+    typed.insert(next(number for number, line in enumerate(typed) if line.startswith(COUNTED)), sent)
     return [f"{line} --port {port}" if line.startswith("hushcount init ") else line for line in typed]
 
 
@@ -106,8 +111,9 @@ def test_the_readme_in_order_in_one_fresh_shell_ends_with_a_true_answer(tmp_path
                 # All people report in one window, so that `ask top` has all of them.
                 while time.time() % WINDOW > 10:
                     time.sleep(0.5)
-            if line.startswith(COUNTED):
+            if line.startswith(SENT):
                 report_from_the_apps(trial, f"http://127.0.0.1:{port}")
+            if line.startswith(COUNTED):
                 wait_for_the_windows(trial, 20_000)
             said = typing.type(line)
             if line.startswith("hushcount ask top"):

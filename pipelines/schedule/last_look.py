@@ -31,7 +31,7 @@ def beside(deployment: Deployment, kind: str) -> str:
 
 def write_look(deployment: Deployment, at: datetime) -> None:
     """Say that a run has looked; StorageError or OSError if the store cannot be written."""
-    storage.write_whole(beside(deployment, "look"), [Look(at=at.replace(microsecond=0)).model_dump_json().encode()])
+    storage.write_whole(beside(deployment, "look"), [Look(at=at).model_dump_json().encode()])
 
 
 def last_look(deployment: Deployment) -> datetime | None:
