@@ -24,10 +24,11 @@ def top(
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.items import top_table
+    from pipelines.questions.spans import Span
     from pipelines.questions.sums import top_totals
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, result, last, window, first, end, usual=1)
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end), usual=1)
     if (last, first, end) == (None, None, None):
         source = source.of(source.windows[-1:])
     table = top_table(source) if len(source.windows) == 1 else top_totals(source)
@@ -61,11 +62,12 @@ def item(
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.items import items_table, most_frequent
     from pipelines.questions.plot import write_plot
+    from pipelines.questions.spans import Span
 
     answers.require_free(out)
     if plot is not None:
         require_pictures("--plot")
-    source = answers.source_of(config, campaign, result, last, window, first, end)
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end))
     items = [canonical(one) for one in item or ()]
     table = items_table(source, items)
     shown = (items or most_frequent(table))[:show]
@@ -103,10 +105,11 @@ def sum_(
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.selection import Chosen, read_groups
+    from pipelines.questions.spans import Span
     from pipelines.questions.sums import largest_groups, sums_table
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, result, last, window, first, end)
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end))
     chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
     if chosen.is_nothing and by_prefix is None:
         raise UsageError("nothing to sum: give --item, --group, --glob, --prefix, --file, --all or --by-prefix")
@@ -150,10 +153,11 @@ def total(
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.findings import findings
     from pipelines.questions.selection import Chosen
+    from pipelines.questions.spans import Span
     from pipelines.questions.sums import totals_table
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, result, last, None, first, end)
+    source = answers.source_of(config, campaign, result, Span(last, None, first, end))
     chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
     groups, left_out = answers.groups_of([source], chosen)
     table = totals_table(source.counted, groups)
@@ -162,7 +166,7 @@ def total(
     seen = findings(table.to_pylist(), [one.name for one in groups] if chosen.names else (), "group")
     title = f"{answer_tables.title_of(source)}: totals ± errors"
     says = [
-        *sentences.of_cut(min(show, len(seen)), len(seen)),
+        *sentences.of_cut(show, len(seen)),
         *([] if seen else sentences.of_nothing(source)),
         sentences.of_totals(len(groups)),
         *left_out,
@@ -186,14 +190,15 @@ def new(
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.new import new_table
+    from pipelines.questions.spans import Span
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign and [campaign], None, last, window)
+    source = answers.source_of(config, campaign and [campaign], None, Span(last, window))
     table = new_table(source)
     newest = list({row["item"]: row for row in table.to_pylist()}.values())
     title = f"{source.name}: {len(newest):,} discovered {'value' if len(newest) == 1 else 'values'}, the newest first"
     says = [
-        *sentences.of_cut(min(show, len(newest)), len(newest)),
+        *sentences.of_cut(show, len(newest)),
         *sentences.of_new(source, table),
         *sentences.of_results(source.counted),
     ]

@@ -23,25 +23,27 @@ from pipelines.questions.sides import Sides
 from pipelines.questions.sources import Source, from_folders, from_store
 from pipelines.questions.spans import Span
 
+_NO_CHOICE = Span()
+
 
 def source_of(
     config: Path,
     campaigns: Sequence[str] | None,
     directories: Sequence[str] | None,
-    *windows: int | str | None,
+    span: Span = _NO_CHOICE,
+    *,
     usual: int | None = 30,
 ) -> Source:
     """Return the source that options name: one campaign of a deployment, or result folders.
 
     Args:
-        windows: the values of the options for windows, in the order of the fields of `Span`.
+        span: the windows that options choose.
         usual: number of newest windows of a store, if no option chooses windows; None: all.
 
     Raises:
         UsageError, NotYet: the options name several campaigns of a deployment, or both a window and folders; or for the
             same reasons as in `Span.of`, `from_store` and `from_folders`.
     """
-    span = Span(*windows)  # type: ignore[arg-type]  # as the fields are
     if directories:
         if span.is_named:
             raise UsageError(
@@ -122,7 +124,7 @@ def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str 
     title = f"{of}: shares of the {reports[0]} of {sides.names[0]} and the {reports[1]} of {sides.names[1]}"
     results = [one for source in sides.sources for one in source.counted]
     says = [
-        *sentences.of_cut(min(show, len(seen)), len(seen)),
+        *sentences.of_cut(show, len(seen)),
         *sentences.of_changes(found),
         *left_out,
         *sentences.of_results(results),

@@ -78,7 +78,7 @@ def of_other(results: Sequence[Counted]) -> Iterator[str]:
 def of_top(source: Source, table: pa.Table, show: int) -> Iterator[str]:
     """Say how detections are corrected, and which items and reports have no row; `table`: all detected rows."""
     most = max(Counter(table["epoch"].to_pylist()).values(), default=0) if "epoch" in table.column_names else len(table)
-    yield from of_cut(min(show, most), most)
+    yield from of_cut(show, most)
     if not table.num_rows:
         yield from of_nothing(source)
     if len(source.windows) == 1:
@@ -199,10 +199,10 @@ def of_left_out(lost: Mapping[str, int]) -> Iterator[str]:
         yield f"{len(lost) - _EACH:,} more groups lack some of their items"
 
 
-def of_cut(showing: int, many: int) -> Iterator[str]:
-    """Say how many rows the table leaves out, and how to see them."""
-    if showing < many:
-        yield f"{showing:,} of {many:,} shown; --show {many} shows all"
+def of_cut(show: int, many: int) -> Iterator[str]:
+    """Say that the table shows the first `show` rows of more, and how to see all."""
+    if show < many:
+        yield f"{show:,} of {many:,} shown; --show {many} shows all"
 
 
 def of_items(table: pa.Table, shown: Sequence[str], *, of_all: bool) -> Iterator[str]:
