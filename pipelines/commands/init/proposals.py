@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.collection.windows import duration_text
@@ -19,6 +20,8 @@ GRID = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 _SKETCHES = tuple(name for name, oracle in CATALOGUE.items() if oracle.open_domain and oracle.seeded)
 _SKETCH_MIB = 64.0
+_KEPT = 32
+"""Plans that are kept in memory: of each epsilon of GRID, for a day and for a week, and those of answers."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +66,7 @@ class Aim:
         In an open domain the mechanism has a sketch: its tally of a batch can later give counts of values that
         discovery finds only in later batches.
         """
-        task = (
-            Task(None, max_tally_mib=_SKETCH_MIB, mechanisms=_SKETCHES) if self._domain is None else Task(self._domain)
-        )
-        try:
-            return make_plan(task, epsilon, self.people_in(window)).chosen
-        except ValueError as error:
-            raise UsageError(str(error)) from None
+        return _best(self._domain, epsilon, self.people_in(window))
 
     def sight(self, epsilon: float, window: timedelta) -> Sight:
         """Return what a window shows at an epsilon."""
@@ -106,14 +103,33 @@ class Aim:
         return ASKED if self.listed is None else self.listed
 
     def _mechanism(self, epsilon: float, window: timedelta) -> Mechanism:
-        best = self.best(epsilon, window)
-        # Any seed of a pool serves, because nothing here depends on the pool's functions.
-        seed = {"seed": ANY_SEED} if CATALOGUE[best.mechanism].seeded else {}
-        return build(best.mechanism, epsilon, self._domain, {**best.parameters, **seed})
+        return _mechanism(self._domain, epsilon, self.people_in(window))
 
     def _least_share(self, epsilon: float, window: timedelta) -> float | None:
-        return least_share(self._mechanism(epsilon, window), self.people_in(window), self._looks)
+        return _least_share(self._domain, epsilon, self.people_in(window), self._looks)
 
     def _shows(self, epsilon: float, window: timedelta) -> bool:
         least = self._least_share(epsilon, window)
         return least is not None and least <= self.share
+
+
+# Each prompt, the deployment and its JSON ask for the same plans, and a plan takes a quarter of a second.
+@lru_cache(maxsize=_KEPT)
+def _best(domain: int | None, epsilon: float, people: int) -> Candidate:
+    task = Task(None, max_tally_mib=_SKETCH_MIB, mechanisms=_SKETCHES) if domain is None else Task(domain)
+    try:
+        return make_plan(task, epsilon, people).chosen
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _mechanism(domain: int | None, epsilon: float, people: int) -> Mechanism:
+    best = _best(domain, epsilon, people)
+    # Any seed of a pool serves, because nothing here depends on the pool's functions.
+    seed = {"seed": ANY_SEED} if CATALOGUE[best.mechanism].seeded else {}
+    return build(best.mechanism, epsilon, domain, {**best.parameters, **seed})
+
+
+@lru_cache(maxsize=_KEPT)
+def _least_share(domain: int | None, epsilon: float, people: int, looks: int) -> float | None:
+    return least_share(_mechanism(domain, epsilon, people), people, looks)
