@@ -124,9 +124,8 @@ def _watch(
         try:
             deployment = Deployment.read(config)
             if kept is None or kept[0] != deployment:
-                logs = Logs(deployment)
-                _print(console, "", _with_outlooks(f"looks every {span(pause)}", deployment, logs))
-                kept = deployment, logs
+                kept = deployment, Logs(deployment)
+                _print(console, "", _with_outlooks(f"looks every {span(pause)}", *kept))
             unless_stopped = partial(_say_unless_stopped, stop, say)
             # Do not wait until another process ends its run, because no signal could interrupt the wait.
             work = partial(look, deployment, wait=False, say=unless_stopped, logs=kept[1])
