@@ -72,8 +72,7 @@ class Background:
             # Look at the queue once a minute, because other processes may queue reports, and the clock may be set.
             sleep = min(sleep, _LONGEST_SLEEP)
             self._wakes_at = self._clock.seconds() + sleep
-            if ending.is_set():
-                return
-            wake.wait(sleep)
+            if not ending.is_set():
+                wake.wait(sleep)
             if ending.is_set():
                 return

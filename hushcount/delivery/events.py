@@ -38,13 +38,13 @@ class Event:
     Attributes:
         at: the time of the step by this machine's clock.
         what: fetched, unchanged, not_fetched: the campaign file. refused: the policy refuses the campaign file. waits:
-            a plain value waits until there is a campaign file. queued: reports wait to be sent. not_queued:
-            the reports of a value were not made, or not all of them. sent: the collector has
-            the reports. again: the reports will be tried again later. remade: reports were made from plain values under
-            the present campaign file. dropped: reports were given up. answered: the evaluations of discovery reports
-            came. not_answered: evaluations will be asked for again later. blank: no evaluation came, so the reports are
-            sent without their values; the reason is "equivocation" if an answer was not made with the campaign's
-            evaluator key. forgotten: waiting reports were deleted because the person opted out.
+            a plain value waits until there is a campaign file. queued: reports wait to be sent. not_queued: the reports
+            of a value were not made, or not all of them. sent: the collector has the reports. again: the reports will
+            be tried again later. remade: reports were made from plain values under the present campaign file. dropped:
+            reports were given up. answered: the evaluations of discovery reports came. not_answered: evaluations will
+            be asked for again later. blank: no evaluation came, so the reports are sent without their values; the
+            reason is "equivocation" if an answer was not made with the campaign's evaluator key. forgotten: waiting
+            reports were deleted because the person opted out.
         reports: how many reports the step is about.
         stream: the stream of the reports, if all reports have the same stream.
         reason: why the step was taken, as the collector's name of a problem or as a sentence of this library; the

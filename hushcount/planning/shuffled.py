@@ -15,6 +15,7 @@ from hushcount.oracles.parameters import Value
 from hushcount.planning.planner import MOST_REPORTS, Candidate, Plan, Task, candidate, make_plan, ranked
 from hushcount.privacy.amplification import Amplified, amplify, largest_local_epsilon
 from hushcount.privacy.blanket import BlanketLaw, blanket_law
+from hushcount.privacy.queries import HIGH_EPSILON
 
 _DIGITS = 4
 _SHORTEST = 0.05
@@ -127,7 +128,9 @@ def _parts(chosen: Candidate) -> str:
 
 
 def _telling(epsilon: float) -> str:
-    return ": it practically reveals the value to anyone who opens it and knows its sender" if epsilon > 8.0 else ""
+    if epsilon <= HIGH_EPSILON:
+        return ""
+    return ": it practically reveals the value to anyone who opens it and knows its sender"
 
 
 def shuffled_plan(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
