@@ -6,7 +6,6 @@ import ast
 import json
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,19 +13,15 @@ from types import ModuleType
 
 import pytest
 
+from tests.support.ci import programs
+
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def ci() -> Iterator[tuple[ModuleType, ModuleType]]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / ".ci")
-        import records
-        import steps
-
+    with programs("steps", "records") as (steps, records):
         yield steps, records
-    for name in ("records", "steps"):
-        del sys.modules[name]
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import io
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import yaml
 
 from hushcount import __version__
 from hushcount.formats.reading import read_mapping
+from tests.support.ci import programs
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -26,14 +26,8 @@ TOOLS = ROOT / "build" / "tools"
 
 @pytest.fixture(scope="module")
 def ci() -> Iterator[tuple[ModuleType, ModuleType]]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / ".ci")
-        import release
-        import versions
-
+    with programs("release", "versions") as (release, versions):
         yield release, versions
-    for name in ("release", "versions"):
-        del sys.modules[name]
 
 
 # Versions.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hushcount.delivery.fake_collector import FakeCollector, collecting, policy
 from tests.support.jobs import BEAM, Chain, new_campaign, new_keys, values_of, write_lines
 from tests.support.stub_store import StubStore
 
@@ -121,3 +122,16 @@ def store() -> Iterator[type[StubStore]]:
 @pytest.fixture(params=["plain", pytest.param("beam", marks=ON_BEAM)])
 def either_engine() -> None:
     """Run a test on the engine of all tests, and in the long run on Beam's own, whatever room the test is in."""
+
+
+@pytest.fixture
+def collector() -> Iterator[FakeCollector]:
+    with collecting() as one:
+        yield one
+
+
+@pytest.fixture
+def terms(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.json"
+    path.write_text(policy().text())
+    return path

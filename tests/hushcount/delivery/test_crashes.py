@@ -31,12 +31,6 @@ KILLS = 10
 ROOMS = (os.sep + "delivery" + os.sep, "client_files.py", "whole_files.py")
 
 
-@pytest.fixture
-def collector() -> Iterator[FakeCollector]:
-    with collecting() as one:
-        yield one
-
-
 def live(collector: FakeCollector, folder: Path, said: Connection, steps: Iterator[int] | None) -> None:
     """Report and deliver in turn, and say what was acknowledged; each step may be the last."""
     if steps is not None:

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -18,17 +17,11 @@ from hushcount.delivery import Delivery, Reported, Sender
 from hushcount.delivery.queue import Queue
 from hushcount.errors import HushcountError, UsageError
 from tests.hushcount.campaigns.vouched import NOW, STRANGER, signed
-from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy, sender, wait_for
+from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, policy, sender, wait_for
 from tests.support.clocks import Hands
 
 WORDS = {"queued", "over_cap", "budget_spent", "opted_out", "queue_full", "not_yet", "untrusted", "storage"}
 """The words of docs/adr/0048-the-first-hour.md, which the client in TypeScript returns too."""
-
-
-@pytest.fixture
-def collector() -> Iterator[FakeCollector]:
-    with collecting() as one:
-        yield one
 
 
 def lenient(collector: FakeCollector, folder: Path | None = None, **options: object) -> Sender:

@@ -44,12 +44,6 @@ VALUE = "one"
 LONG = "too long to be discovered: more than the campaign's 32 bytes"
 
 
-@pytest.fixture
-def collector() -> Any:
-    with collecting() as one:
-        yield one
-
-
 def again_now(one: Sender) -> None:
     """End the pause after a failure, and let all that waits be due."""
     one._queue.note("hold", "1 0")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from hushcount.delivery import Sender
@@ -14,19 +12,6 @@ from tests.hushcount.campaigns.vouched import KEY, public_part
 from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, oblivious, policy
 from tests.hushcount.delivery.fake_collector import refused as evaluates_nothing
 from tests.support.jobs import Run, cli, done, refused
-
-
-@pytest.fixture
-def collector() -> Iterator[FakeCollector]:
-    with collecting() as one:
-        yield one
-
-
-@pytest.fixture
-def terms(tmp_path: Path) -> Path:
-    path = tmp_path / "policy.json"
-    path.write_text(policy().text())
-    return path
 
 
 def words(collector: FakeCollector, terms: Path, *more: object) -> tuple[object, ...]:

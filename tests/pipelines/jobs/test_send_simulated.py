@@ -6,7 +6,6 @@ import csv
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from pipelines.jobs import send_simulated
 from pipelines.jobs.send_simulated import _Post, _settled
 from pipelines.jobs.simulated_people import UNLISTED, UNLISTED_SHARE, Law, as_in, counted, zipf
 from tests.hushcount.campaigns.vouched import STRANGER, signed
-from tests.hushcount.delivery.fake_collector import FakeCollector, collecting, oblivious, policy
+from tests.hushcount.delivery.fake_collector import FakeCollector, oblivious, policy
 from tests.hushcount.delivery.test_real_collector import policy as policy_of
 from tests.hushcount.delivery.test_real_collector import prepared, stopped
 from tests.support.clocks import Hands
@@ -28,19 +27,6 @@ from tests.support.jobs import cli, done, refused, write_lines
 ERROR = 1e-6
 """The probability at most with which a statistical test here fails though all is right."""
 PEOPLE = 1_000
-
-
-@pytest.fixture
-def collector() -> Iterator[FakeCollector]:
-    with collecting() as one:
-        yield one
-
-
-@pytest.fixture
-def terms(tmp_path: Path) -> Path:
-    path = tmp_path / "policy.json"
-    path.write_text(policy().text())
-    return path
 
 
 def follows(law: Law, drawn: list[str], shares: dict[str, float]) -> bool:
