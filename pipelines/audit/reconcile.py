@@ -125,11 +125,15 @@ def _refused(view: View) -> dict[str, dict[str, int]]:
 
 
 def overdue(view: View) -> str | None:
-    """Return a sentence on the oldest unclosed window if it ended longer ago than the patience, else None."""
+    """Return a sentence on the oldest unclosed window if it ended longer ago than twice the patience, else None.
+
+    Without a list of collectors a window is due after its patience, and a run needs some time to look.
+    """
     fold, rule = view.fold, view.rule
     window = next_window(fold.closed, fold.waiting.values(), view.intake.listed, rule, view.now)
-    if window is None or (due := window.end + rule.patience) >= view.now:
+    if window is None or window.end + 2 * rule.patience >= view.now:
         return None
+    due = window.end + rule.patience
     number = sum(segment.records for one in view.intake.listed for segment in one.segments)
     log = "is empty" if fold.latest is None else f"has its newest entry of {shown(fold.latest)}"
     return (

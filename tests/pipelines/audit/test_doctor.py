@@ -353,6 +353,8 @@ def test_a_window_that_no_run_closes_is_bad_and_its_collector_is_not(site: Site)
     """The run is down, and the collector is fine."""
     collect(site.store, site.campaign, values(60), day=1)
     assert bad(site, 2.01) == {}
+    # The patience of an hour is over, and a run may be about to close the window.
+    assert bad(site, 2 + 1.9 / 24).keys() == {"run"}
     late = bad(site, 2.1)
     assert late.keys() == {"run", "runs of words", "numbers of words"}
     assert (late["run"].verdict, late["run"].sentence) == ("warning", "last looked 1 d ago, 1 window ended since")
