@@ -38,6 +38,8 @@ LEAST_DELTA = 1e-30
 MOST_PARTS = 100_000
 _STEPS = 128
 """Steps of the grid in the root mean square of the largest losses of the releases."""
+_LEAST_STEP = 1e-15
+"""The finest grid: with finer ones a tilt would be no float. A larger step only rounds epsilon up further."""
 _MOST_POINTS = 1 << 19
 _POINTS = 64
 """Intervals of a window's curve; within each, a chord bounds the curve."""
@@ -125,6 +127,7 @@ def _joint_epsilon(counted: frozenset[tuple[Part, int]], delta: float) -> float:
     step = max(math.sqrt(squares / number) / _STEPS, whole / _MOST_POINTS)
     if step == 0.0:
         return 0.0 if sum(times * curves[part][0](0.0) for part, times in ordered) <= delta else math.inf
+    step = max(step, _LEAST_STEP)
     pairs = {dominating_pair(*curves[part], step): times for part, times in ordered}
     lost = sum(times * pair.lost for pair, times in pairs.items()) * (1.0 + number * 2.0 * ABOVE)
     if lost >= delta:

@@ -213,3 +213,11 @@ def test_what_is_out_of_range() -> None:
     assert joint_epsilon([Loss(0.0, 1e-6)] * 3, 2e-6) == math.inf
     assert joint_epsilon([Loss(0.0, 1e-6)] * 3, 4e-6) == 0.0
     assert joint_epsilon([Loss(0.1, 1e-6)] * 3, 2e-6) == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-310, 1e-300, 1e-15])
+def test_the_least_losses_add_up_without_a_warning(epsilon: float) -> None:
+    """A ledger asks for any part of what remains."""
+    for many in (1, 30):
+        # So small a loss is within delta.
+        assert joint_epsilon([Loss(epsilon, 1e-9)] * many, 1e-6) <= 1e-12
