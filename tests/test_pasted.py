@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import tomli_w
 
+from hushcount.campaigns.campaign import Campaign
 from hushcount.formats.reading import read_mapping
 from pipelines.deployment.settings import DeploymentFile
 from tests.support.collecting import collect
@@ -245,11 +246,15 @@ def test_the_pages_for_each_reader_as_pasted(tmp_path: Path, monkeypatch: pytest
     live_through(tmp_path, STORY)
     # 219 of 5,000 simulated people have this value: it is missed with a probability below 1e-9.
     assert "unlisted-1" in Path("found", "found.csv").read_text()
+    dictionary = Campaign.read("campaign.json").read_dictionary()
+    assert dictionary is not None
     for block in blocks(ANALYSTS):
         if block.kind == "python":
             read: dict[str, Any] = {}
             exec(block.text, read)  # noqa: S102  # the page's own lines
             assert read["adjusted"].sum() == pytest.approx(read["listed"])
+            # Each listed item has a count, and "other" has none among them.
+            assert len(read["adjusted"]) == len(dictionary.items)
     assert Path("items.csv").exists()
 
 
