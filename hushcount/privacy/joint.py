@@ -124,10 +124,7 @@ def _joint_epsilon(counted: frozenset[tuple[Part, int]], delta: float) -> float:
     number = sum(times for _, times in ordered)
     squares = sum(times * curves[part][1] ** 2 for part, times in ordered)
     whole = 2.0 * sum(times * curves[part][1] for part, times in ordered)
-    step = max(math.sqrt(squares / number) / _STEPS, whole / _MOST_POINTS)
-    if step == 0.0:
-        return 0.0 if sum(times * curves[part][0](0.0) for part, times in ordered) <= delta else math.inf
-    step = max(step, _LEAST_STEP)
+    step = max(math.sqrt(squares / number) / _STEPS, whole / _MOST_POINTS, _LEAST_STEP)
     pairs = {dominating_pair(*curves[part], step): times for part, times in ordered}
     lost = sum(times * pair.lost for pair, times in pairs.items()) * (1.0 + number * 2.0 * ABOVE)
     if lost >= delta:
