@@ -12,12 +12,12 @@ import socket
 import ssl
 import time
 from collections import Counter
-from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
@@ -165,12 +165,11 @@ def test_an_items_share_falls_from_the_first_wave_to_the_second(site: Site, sent
     """Over all windows of a wave, because a slow machine cuts it into many small ones."""
     assert sent
     rows = ask(site, "item", "--item", COMMON)["rows"]
-    ends = [*accumulate(row["reports"] for row in rows)]
-    halves = [[row for row, end in zip(rows, ends, strict=True) if (2 * end > ends[-1]) == late] for late in (0, 1)]
-    reports = [sum(row["reports"] for row in half) for half in halves]
-    shares = [sum(row["count"] for row in half) / many for half, many in zip(halves, reports, strict=True)]
-    errors = [row["standard_error"] / many for half, many in zip(halves, reports, strict=True) for row in half]
-    assert shares[0] - shares[1] > 5 * math.hypot(*errors)
+    reports, counts, errors = (np.array([row[name] for row in rows]) for name in ("reports", "count", "standard_error"))
+    late = 2 * reports.cumsum() > reports.sum()
+    first, last = (counts[wave].sum() / reports[wave].sum() for wave in (~late, late))
+    error = math.hypot(*(errors / np.where(late, reports[late].sum(), reports[~late].sum())))
+    assert first - last > 5 * error
     say(f"$ docker compose exec analyzer hushcount ask item --item {COMMON}")
     say(shown(site, "item", "--item", COMMON))
 
