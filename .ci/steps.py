@@ -1,8 +1,8 @@
 """What CI runs in a clean clone, cheapest checks first, with a budget of CPU time for each step.
 
-Fetching goes on beside the checks: most of it is to wait for packages. What a machine cannot run is skipped, and a line
-says so. A budget is what a step took when it was written down, and a tenth more; the table at the end shows what grew.
-Nothing fails by it, since processors differ.
+What mostly waits goes on beside the checks: for packages that are fetched, and for windows of containers that end.
+What a machine cannot run is skipped, and a line says so. A budget is what a step took when it was written down, and a
+tenth more; the table at the end shows what grew. Nothing fails by it, since processors differ.
 
 Images, engines, fresh environments and the lanes are not run again while nothing of theirs has changed since they were
 last green: records.py says what that is.
@@ -20,12 +20,16 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import records
 
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "build" / "ci"
 NEWEST = ROOT / "build" / "newest"
+MEMORY = Path("/dev/shm")  # noqa: S108  # the parent of a folder of our own
+LEAST_MEMORY = 2 << 30
+"""Bytes that the files of a whole run fit into."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,12 @@ class Step:
             among them.
         minutes: after which it is ended.
         needs: programs; it is skipped where one is missing.
-        after: the step of FETCHING that it waits for; it is skipped with that one.
+        after: the step of BESIDE that it waits for; it is skipped with that one.
         suite: of records.SUITES, if it need not run again while nothing of that changed.
         unless: what was NOT done, which a skip prints.
         may_fail: whether it is skipped where it fails, as what is fetched may be out of reach.
         tries: how often it is tried, on a machine that others use too.
+        in_memory: whether its tests write in memory, since they wait for a disk as long as they work.
     """
 
     name: str
@@ -54,6 +59,7 @@ class Step:
     unless: str = "it was NOT run"
     may_fail: bool = False
     tries: int = 1
+    in_memory: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,13 +77,13 @@ FIRST = (
     Step("lint", "make lint", 35),
 )
 # One after the other, beside CHECKS.
-FETCHING = (
+BESIDE = (
     Step(
         "deploy tools", "make deploy-tools", 30, 10, needs=("go",), may_fail=True,
         unless="manifests and images were NOT held against their own readers",
     ),
     Step("chromium", "sh .ci/chromium.sh", 15, 10, may_fail=True, unless="NO page was opened in a browser"),
-    Step("oldest environment", "make pythons OTHERS=3.10", 105, 15),
+    Step("oldest environment", "make pythons OTHERS=3.10", 80, 15),
     Step(
         "newest Pythons", f"sh .ci/newest.sh get {NEWEST}", 40, 10, needs=("unshare", "chroot"), may_fail=True,
         unless="NOTHING was run on Python 3.14 and 3.15",
@@ -87,24 +93,24 @@ FETCHING = (
         "engines", "make engines", 230, 15, needs=("java", "mvn", "go"), suite="engines", may_fail=True,
         unless="the jobs were NOT run on Flink and Prism",
     ),
+    Step("containers", "make test-containers-quick", 150, after="images", suite="containers"),
 )  # fmt: skip
 CHECKS = (
     Step("packages", "make package", 15),
-    Step("unit", "make unit", 345),
-    Step("environments", "make environments", 65, suite="environments"),
+    Step("unit", "make unit", 875, in_memory=True),
+    Step("environments", "make environments", 50, suite="environments"),
     Step("lanes", "make lanes", 65, suite="lanes"),
     Step("docs", "make docs", 30),
-    Step("demo", "make demo", 60),
+    Step("demo", "make demo", 115),
     Step("release", "make release", 90, 15, needs=("npm",), suite="release"),
-    Step("typescript", "make test-typescript", 150, 15, needs=("npm",)),
-    Step("oldest Python", "make test-pythons OTHERS=3.10", 220, after="oldest environment"),
-    Step("on newest Pythons", f"sh .ci/newest.sh test {NEWEST}", 200, after="newest Pythons"),
+    Step("typescript", "make test-typescript", 120, 15, needs=("npm",)),
+    Step("oldest Python", "make test-pythons OTHERS=3.10", 165, after="oldest environment"),
+    Step("on newest Pythons", f"sh .ci/newest.sh test {NEWEST}", 150, after="newest Pythons"),
     # With `unit` this is every test of `make test-all`.
-    Step("rest", "make test-rest", 1055),
+    Step("rest", "make test-rest", 1670, in_memory=True),
     Step("on engines", "make test-engines-quick", 150, 20, after="engines", suite="engines", tries=2),
     Step("browser", "make test-browser", 165, 10, needs=("chromium", "npm"), after="chromium"),
     Step("bundlers", "make test-bundlers", 90, 10, needs=("chromium", "npm"), after="chromium", suite="bundlers"),
-    Step("containers", "make test-containers-quick", 150, after="images", suite="containers"),
 )
 
 
@@ -116,17 +122,18 @@ def main() -> int:
     for suite, day in unchanged.items():
         print(f"NOT AGAIN: {suite}: nothing that it tests changed since it was green on {day}", flush=True)
     ran: list[Ran] = []
-    with ThreadPoolExecutor(1) as beside:
-        fetched: dict[str, Future[Ran]] = {}
+    with ThreadPoolExecutor(1) as beside, TemporaryDirectory(dir=memory(), ignore_cleanup_errors=True) as made:
+        os.environ["TESTS_WRITE"] = made
+        begun: dict[str, Future[Ran]] = {}
         for step in (*FIRST, *CHECKS):
             if step is CHECKS[0]:
-                fetched = {one.name: beside.submit(run, one, unchanged, LOGS / f"{one.name}.log") for one in FETCHING}
-            ran.append(after(fetched[step.after].result(), step, unchanged) if step.after else run(step, unchanged))
+                for one in BESIDE:
+                    begun[one.name] = beside.submit(go, begun, one, unchanged, LOGS / f"{one.name}.log")
+            ran.append(go(begun, step, unchanged))
             if ran[-1].outcome == "red":
                 break
-        for one in fetched.values():
-            if not one.cancel():
-                ran.append(one.result())
+        beside.shutdown(cancel_futures=ran[-1].outcome == "red")
+        ran += [one.result() for one in begun.values() if not one.cancelled()]
     print(table(ran))
     if any(one.outcome == "red" for one in ran):
         return 1
@@ -135,14 +142,20 @@ def main() -> int:
     return 0
 
 
-def after(before: Ran, step: Step, unchanged: dict[str, str]) -> Ran:
-    """Run a step if what it waits for is there."""
-    if before.outcome == "red":
+def memory() -> Path | None:
+    """Return where tests `in_memory` write: None is the disk, if memory is too small."""
+    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > LEAST_MEMORY else None
+
+
+def go(begun: dict[str, Future[Ran]], step: Step, unchanged: dict[str, str], log: Path | None = None) -> Ran:
+    """Run a step once what it waits for has ended, if that is there."""
+    before = begun[step.after].result() if step.after else None
+    if before and before.outcome == "red":
         return Ran(step, "red")
-    if before.outcome == "skipped":
+    if before and before.outcome == "skipped":
         print(f"SKIPPED: {step.name}: without {before.step.name} {before.step.unless}", flush=True)
         return Ran(step, "skipped")
-    return run(step, unchanged)
+    return run(step, unchanged, log)
 
 
 def run(step: Step, unchanged: dict[str, str], log: Path | None = None) -> Ran:
@@ -172,8 +185,9 @@ def once(step: Step, log: Path | None) -> Ran:
         log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") if log else os.fdopen(os.dup(1), "wb") as out:
         process = subprocess.Popen(  # noqa: S602  # our own lines
-            step.line, shell=True, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-        )
+            step.line, shell=True, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
+            env={**os.environ, "PYTEST_DEBUG_TEMPROOT": os.environ["TESTS_WRITE"] if step.in_memory else ""},
+        )  # fmt: skip
         too_late = threading.Timer(60 * step.minutes, os.killpg, (process.pid, signal.SIGKILL))
         too_late.start()
         _, status, used = os.wait4(process.pid, 0)
@@ -197,7 +211,7 @@ def table(ran: list[Ran]) -> str:
 
 def budget() -> int:
     """Return the CPU seconds of all steps, which docs/contributors.md states."""
-    return sum(step.budget for step in (*FIRST, *FETCHING, *CHECKS))
+    return sum(step.budget for step in (*FIRST, *BESIDE, *CHECKS))
 
 
 if __name__ == "__main__":

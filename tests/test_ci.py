@@ -6,8 +6,10 @@ import ast
 import json
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -158,7 +160,7 @@ def test_a_step_that_fails_ends_the_run_and_what_is_missing_is_said(
         step("lost", "exit 1", 1, may_fail=True, unless="nothing was built"),
         step("twice", "test -e $XDG_CACHE_HOME/twice || { touch $XDG_CACHE_HOME/twice; exit 1; }", 1, tries=2),
     )
-    monkeypatch.setattr(steps, "FETCHING", fetching)
+    monkeypatch.setattr(steps, "BESIDE", fetching)
     checks = (
         step("no program", "exit 1", 1, needs=("no-such-program",)),
         step("no fetched", "exit 1", 1, after="lost"),
@@ -178,6 +180,56 @@ def test_a_step_that_fails_ends_the_run_and_what_is_missing_is_said(
     assert "later ran" not in said
     # What was green in a run that was not is no record.
     assert ci[1].unchanged(repository, tmp_path / "hushcount-ci") == {}
+
+
+def test_what_waits_runs_beside_the_checks_and_a_red_one_of_it_is_no_green_run(
+    ci: tuple[ModuleType, ModuleType],
+    repository: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps = ci[0]
+    commit(repository)
+    step = steps.Step
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(steps, "ROOT", repository)
+    monkeypatch.setattr(steps, "LOGS", tmp_path / "logs")
+    monkeypatch.setattr(steps, "FIRST", ())
+    # Each waits until the other has begun.
+    until = "touch $XDG_CACHE_HOME/{}; until test -e $XDG_CACHE_HOME/{}; do sleep 0.05; done"
+    images = step("images", 'test -z "$PYTEST_DEBUG_TEMPROOT"', 1)
+    containers = step("containers", until.format("one", "two"), 1, 1, after="images", suite="containers")
+    # And its tests write in a folder that goes with the run.
+    where = "test -d $PYTEST_DEBUG_TEMPROOT || exit 1; echo $PYTEST_DEBUG_TEMPROOT >> $XDG_CACHE_HOME/where; "
+    check = step("check", f"{where}{until.format('two', 'one')}", 1, 1, in_memory=True)
+    monkeypatch.setattr(steps, "CHECKS", (check,))
+    record = tmp_path / "hushcount-ci" / "green.json"
+    for beside, status in (
+        ((images, replace(containers, line="exit 1")), 1),
+        ((replace(images, line="exit 1"), containers), 1),
+        ((images, containers), 0),
+    ):
+        monkeypatch.setattr(steps, "BESIDE", beside)
+        if status:
+            (tmp_path / "one").touch()
+        else:
+            (tmp_path / "one").unlink()
+        (tmp_path / "two").unlink(missing_ok=True)
+        assert steps.main() == status
+        assert record.exists() == (not status)
+    assert set(json.loads(record.read_text())) == {"containers"}
+    folders = {Path(line) for line in (tmp_path / "where").read_text().splitlines()}
+    assert {folder.parent for folder in folders} == {steps.memory() or Path(tempfile.gettempdir())}
+    assert not [folder for folder in folders if folder.exists()]
+    # What has not begun when a check is red never does.
+    slow = step("slow", "touch $XDG_CACHE_HOME/slow; sleep 2", 1)
+    late = step("late", "touch $XDG_CACHE_HOME/late", 1)
+    monkeypatch.setattr(steps, "BESIDE", (slow, late))
+    monkeypatch.setattr(
+        steps, "CHECKS", (replace(check, line="until test -e $XDG_CACHE_HOME/slow; do :; done; exit 1"),)
+    )
+    assert steps.main() == 1
+    assert not (tmp_path / "late").exists()
 
 
 def test_a_step_that_hangs_is_ended_with_all_its_processes(ci: tuple[ModuleType, ModuleType]) -> None:
