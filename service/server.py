@@ -77,16 +77,13 @@ async def serve_on(
         await service.start()
     except OSError as error:
         raise HushcountError(f"cannot write {kept.what} {kept.root}: {error.strerror}") from None
-    server = _Server(LimitedConfig(application(service), settings, service.metrics))
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stop)
+    server = Server(LimitedConfig(application(service), settings, service.metrics))
     limits = asyncio.create_task(enforce_limits(server.server_state))
     host, port = listener.getsockname()[:2]
     facts = {"campaigns": len(service.campaigns), kept.service: settings.name}
     log.info("started", extra={"host": host, "port": port, **facts})
     try:
-        await server.serve([listener])
+        await server.until_signalled(listener)
     finally:
         limits.cancel()
         # Even if the server failed, the service must stop properly, so that the data of answered requests is on the
@@ -98,15 +95,21 @@ async def serve_on(
         log.info("stopped", extra=facts)
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """The HTTP server without its signal handlers, which would end the process before the service has stopped."""
+
+    async def until_signalled(self, listener: socket.socket) -> None:
+        """Answer until SIGTERM or SIGINT, and then answer the requests that have arrived."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop)
+        await self.serve([listener])
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
-    def stop(self) -> None:
-        """Tell the server to answer the requests that have arrived, and then to stop."""
+    def _stop(self) -> None:
         self.should_exit = True
 
 

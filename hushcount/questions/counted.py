@@ -65,7 +65,9 @@ class Counted:
 
     def sums(self, groups: Sequence[Group]) -> Estimate:
         """Return the estimate of each group's sum, with its own error; UsageError or ValueError as in `estimate`."""
-        numbers = [known_items(self._mechanism, self.dictionary, group.items) for group in groups]
+        # All at once, because ten thousand groups of one item would take ten thousand times as many steps.
+        every = known_items(self._mechanism, self.dictionary, [item for group in groups for item in group.items])
+        numbers = np.split(every, np.cumsum([len(group.items) for group in groups])[:-1])
         return summed(self.campaign, self.tally, numbers, self.dictionary)
 
     @property

@@ -46,14 +46,14 @@ def added_up(results: Sequence[Counted]) -> tuple[Counted, ...]:
 def require_counted(results: Sequence[Counted], groups: Sequence[Group]) -> None:
     """Raise UsageError if a result did not count an item of a group."""
     for result in results:
-        for group in groups:
-            missing = result.lacks(group.items)
-            if missing:
-                where = f"campaign {result.campaign.id}, epoch {result.campaign.epoch}"
-                raise UsageError(
-                    f"item {missing[0]!a} of group {group.name!a} was not counted in {where}: leave it out, or ask for "
-                    "windows that counted it"
-                )
+        missing = result.lacks([item for group in groups for item in group.items])
+        if missing:
+            group = next(group for group in groups if missing[0] in group.items)
+            where = f"campaign {result.campaign.id}, epoch {result.campaign.epoch}"
+            raise UsageError(
+                f"item {missing[0]!a} of group {group.name!a} was not counted in {where}: leave it out, or ask for "
+                "windows that counted it"
+            )
 
 
 def _added(same: list[Counted]) -> Counted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -33,8 +34,8 @@ class Totals:
         collision_error: float64[g], users: from pools; windows of one pool have the same collisions, so this error adds
             up over windows.
         low, high: float64[g], limits of each total alone.
-        low_all, high_all: float64[g], limits that hold for all totals together (Bonferroni).
         p_value: float64[g], of the hypothesis that no report holds an item of the group (`_p_values`).
+        side: the results that were added up.
     """
 
     names: tuple[str, ...]
@@ -45,14 +46,18 @@ class Totals:
     collision_error: FloatArray
     low: FloatArray
     high: FloatArray
-    low_all: FloatArray
-    high_all: FloatArray
     p_value: FloatArray
+    side: Side
 
     @property
     def error(self) -> FloatArray:
         """float64[g], users: both errors, added in squares."""
         return np.hypot(self.standard_error, self.collision_error)
+
+    @cached_property
+    def together(self) -> tuple[FloatArray, FloatArray]:
+        """(low, high), float64[g] each: limits that hold for all totals together (Bonferroni)."""
+        return _limits(self.side, (1.0 - self.confidence) / (2.0 * len(self.names)), self.collision_error)
 
 
 def total(results: Sequence[Counted], groups: Sequence[Group], confidence: float = 0.95) -> Totals:
@@ -72,10 +77,9 @@ def total(results: Sequence[Counted], groups: Sequence[Group], confidence: float
     tail = (1.0 - Levels(confidence=confidence).confidence) / 2.0
     side = side_of(results, groups)
     count, noise, collisions = _errors(side)
-    alone, together = (_limits(side, each, collisions) for each in (tail, tail / len(groups)))
-    errors = count, noise, collisions
+    low, high = _limits(side, tail, collisions)
     names = tuple(group.name for group in groups)
-    return Totals(names, side.reports, confidence, *errors, *alone, *together, _p_values(side))
+    return Totals(names, side.reports, confidence, count, noise, collisions, low, high, _p_values(side), side)
 
 
 def _errors(side: Side) -> tuple[FloatArray, FloatArray, FloatArray]:

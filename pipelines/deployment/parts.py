@@ -16,6 +16,7 @@ from hushcount.items import canonical, fault_of_item
 from hushcount.questions.selecting import Choices
 
 _YEAR = timedelta(days=365)
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def _duration(value: Any) -> Any:
@@ -108,7 +109,7 @@ class AnalyzerPart(Part):
 
 
 class DashboardPart(Part):
-    """The name and the logo that the page of `hushcount dashboard` has at its top."""
+    """The name and the logo of the pages of `hushcount dashboard`, and who may read them from its server."""
 
     name: str | None = Field(
         default=None,
@@ -121,6 +122,35 @@ class DashboardPart(Part):
         description="picture beside the name, a .png or .svg of at most 64 KiB, relative to this file; the page "
         "contains it",
     )
+    host: str = Field(
+        default="127.0.0.1", description="address that the server listens on; without a login only this machine's own"
+    )
+    address: str | None = Field(
+        default=None,
+        description="where a team finds the server: an https origin of its own, at which a reverse proxy ends TLS",
+        pattern=r"^https://[a-z0-9.-]+(:[0-9]{1,5})?$",
+    )
+    token: str | None = Field(
+        default=None,
+        description="what a reader must give, of 32 to 256 visible ASCII characters: a private file, env:NAME or "
+        "gcp-secret://NAME",
+    )
+    user_header: str | None = Field(
+        default=None,
+        description="header in which the reverse proxy names the user that it has logged in; the proxy must drop what "
+        "clients send in it, and be alone in reaching the server",
+        pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}$",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> DashboardPart:
+        if self.token is not None and self.user_header is not None:
+            raise ValueError("token: is given beside user_header; give one of them")
+        if self.host not in LOOPBACK and self.token is None and self.user_header is None:
+            raise ValueError(f"host: is {self.host!r}, which others reach; give token or user_header too")
+        if self.host not in LOOPBACK and self.address is None:
+            raise ValueError(f"host: is {self.host!r}; give address too, or no request of others is answered")
+        return self
 
 
 def most_epochs_a_year(least_length: timedelta) -> int:

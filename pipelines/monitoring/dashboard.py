@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from hushcount.errors import HushcountError
 from pipelines.audit.view import View
 from pipelines.console.tables import stamp
-from pipelines.deployment.campaigns import Epochs, read_epochs
+from pipelines.deployment.campaigns import read_epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.log.facts import Times
 from pipelines.monitoring.panel_campaign import Shown
@@ -17,7 +17,7 @@ from pipelines.monitoring.panel_discovered import discovered_of
 from pipelines.monitoring.panel_health import budget_of, hops_of
 from pipelines.monitoring.panel_sums import groups_of
 from pipelines.monitoring.panel_trends import trend_of
-from pipelines.pages.figures import Block, Guarantee, Panel, Prose
+from pipelines.pages.figures import Block, Guarantee, Panel, Prose, Served
 from pipelines.pages.logo import read_logo
 from pipelines.pages.page import render
 from pipelines.questions.sources import of_epochs
@@ -36,7 +36,7 @@ def page_of(deployment: Deployment, now: datetime, last: int) -> str:
     """
     campaigns, faults = read_epochs(deployment.campaigns)
     made = [
-        _campaign(view, view.epochs, f"campaign-{number}", last)
+        panel_of(view, f"campaign-{number}", last)
         for number, view in enumerate(View(deployment, now, campaigns).each())
     ]
     # The campaign that opens first has results, if any campaign has.
@@ -47,17 +47,25 @@ def page_of(deployment: Deployment, now: datetime, last: int) -> str:
         f"Made at {stamp(now)} from at most {last:,} windows. Estimates are noisy on purpose: read the intervals.",
         *(f"Campaign {name} cannot be read: {fault}." for name, fault in faults.items()),
     )
+    return titled(deployment, lead, panels)
+
+
+def titled(deployment: Deployment, lead: Sequence[str], panels: Sequence[Panel], served: Served | None = None) -> str:
+    """Return a page with the deployment's name and logo; UsageError: the logo cannot be read."""
     own = deployment.file.dashboard
     name = own.name or f"Deployment {deployment.path.parent.name or deployment.path.name}"
     logo = None if own.logo is None else read_logo(deployment.base / own.logo)
-    return render(name, lead, panels, "Hushcount", logo)
+    return render(name, lead, panels, "Hushcount", logo, served)
 
 
-def _campaign(view: View, epochs: Epochs, key: str, last: int) -> tuple[Panel, Shown | None]:
-    """Return the panel of a campaign, and the campaign's results if it has any."""
-    health = tuple(_health(view, key, last))
+def panel_of(view: View, key: str, last: int) -> tuple[Panel, Shown | None]:
+    """Return the panel of a campaign, and the campaign's results if it has any; `key` names it on its page.
+
+    The last blocks of the panel are those of `health_of`.
+    """
+    health = health_of(view, key, last)
     try:
-        shown = Shown(of_epochs(view.deployment, epochs, last), key, _calendar(view))
+        shown = Shown(of_epochs(view.deployment, view.epochs, last), key, _calendar(view))
         found = discovered_of(shown)
         asked = (trend_of(shown), *changes_of(shown), *groups_of(shown), *([] if found is None else [found]))
     except HushcountError as error:
@@ -74,14 +82,17 @@ def _calendar(view: View) -> Calendar:
         return Calendar((Times(None, windows.length, windows.grace),))
 
 
-def _health(view: View, key: str, last: int) -> Iterator[Block]:
-    """Yield a campaign's counts and budget; if the ledger cannot be read, the counts are still shown."""
+def health_of(view: View, key: str, last: int) -> tuple[Block, ...]:
+    """Return a campaign's counts and budget; if the ledger cannot be read, the counts are still shown."""
     parts: tuple[tuple[str, str, Callable[[], Block]], ...] = (
         ("hops", "Reports by hop", lambda: hops_of(view, key, last)),
         ("budget", "Privacy budget", lambda: budget_of(view, key)),
     )
-    for name, heading, made in parts:
-        try:
-            yield made()
-        except HushcountError as error:
-            yield Prose(f"{key}-{name}", heading, (f"{error}.",))
+    return tuple(_made(f"{key}-{name}", heading, made) for name, heading, made in parts)
+
+
+def _made(key: str, heading: str, made: Callable[[], Block]) -> Block:
+    try:
+        return made()
+    except HushcountError as error:
+        return Prose(key, heading, (f"{error}.",))

@@ -37,7 +37,7 @@ class Shown:
         """A short name of each window."""
         return window_names(self.source.windows)
 
-    @property
+    @cached_property
     def times(self) -> Mapping[str, tuple[int, int]]:
         """Begin and end of each window, in seconds since 1970-01-01T00:00:00Z."""
         return {name: seconds_of(self.calendar, name) for name in self.source.windows}

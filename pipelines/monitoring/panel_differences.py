@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import combinations
 
 from hushcount.errors import UsageError
@@ -88,4 +89,5 @@ def _row(one: Change) -> Row:
     shares = [f"{share:.2%}" for share in (one.before, one.after)]
     ends = [f"{end:.2%}" if one.significant else "" for end in (low, high)]
     cells = (*shares, verdict, f"{difference:.2%}", *ends, f"{one.adjusted:.2g}", f"{one.seen_20:.0%}")
-    return Row(one.group, cells, Span(difference, low, high) if one.significant else None)
+    drawn = Span(difference, low, high) if one.significant else None
+    return Row(one.group, cells, drawn, facts=asdict(one))

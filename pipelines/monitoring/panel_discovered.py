@@ -50,4 +50,4 @@ def _row(shown: Shown, item: str, rows: list[dict[str, Any]], places: dict[str, 
         told = (*numbers, state_of(newest), shown.windows[newest["window"]])
     first, last = (shown.windows.get(rows[0][name], rows[0][name]) for name in ("first_seen", "last_seen"))
     head = (first, last, "yes" if rows[0]["listed"] else "", rows[0]["decision"])
-    return Row(item, (*head, *told), Points(tuple(points.items())) if points else None)
+    return Row(item, (*head, *told), Points(tuple(points.items())) if points else None, facts={"counts": rows})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from hushcount.collection.windows import window_names
 from pipelines.audit.foresight import budget
@@ -45,7 +46,7 @@ def columns_of(account: Account, last: int, calendar: Calendar) -> Iterator[Row]
             told = (f"{_COLLECTED} {counts.stream}", f"{counts.received:,}", f"{counts.received - aside:,}")
             time = seconds_of(calendar, counts.window)
             column = Column(told[0], short[counts.window], time, counts.received - aside, aside, wrong)
-            yield Row(short[counts.window], (*told, by_reason(counts.states)), column, wrong)
+            yield Row(short[counts.window], (*told, by_reason(counts.states)), column, wrong, asdict(counts))
     for hop in account.hops:
         window = hop.batch.split("-")[0]
         if window in short:
@@ -56,7 +57,7 @@ def columns_of(account: Account, last: int, calendar: Calendar) -> Iterator[Row]
             band = f"{hop.hop} {hop.stream}"
             column = Column(band, short[window], seconds_of(calendar, window), hop.accepted, rejected, wrong)
             numbers = (f"{hop.received:,}", f"{hop.accepted:,}", by_reason(hop.rejected))
-            yield Row(short[window], (band, *numbers), column, wrong)
+            yield Row(short[window], (band, *numbers), column, wrong, asdict(hop))
 
 
 def budget_of(view: View, key: str) -> Block:
@@ -75,9 +76,9 @@ def budget_of(view: View, key: str) -> Block:
         f"{spent:.4g} of epsilon {limit:g} at delta {account.limit.delta:g} is spent by {account.spent.releases:,} "
         f"releases; it renews: {renews}."
     )
-    rows = (
-        Row("spent", (f"{spent:.4g}",), Part(round(spent, 4))),
-        Row("left", (f"{max(limit - spent, 0.0):.4g}",), Part(round(max(limit - spent, 0.0), 4))),
+    rows = tuple(
+        Row(name, (f"{part:.4g}",), Part(round(part, 4)), facts={"epsilon": part})
+        for name, part in (("spent", spent), ("left", max(limit - spent, 0.0)))
     )
     heads = ("epsilon", "amount")
     return Figure(f"{key}-budget", heading, tuple(says), "parts", heads, rows, axis="epsilon")

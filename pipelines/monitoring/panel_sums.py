@@ -79,4 +79,4 @@ def _row(row: dict[str, Any], separator: str | None) -> Row:
     # The deployment names groups, and nobody names the parts of paths.
     strong, named = state_of(row) == "detected", separator is None
     drawn = Span(row["count"], low, high, low_all, high_all, strong, row["group"], parent, named)
-    return Row(row["group"], cells, drawn)
+    return Row(row["group"], cells, drawn, facts={**row, "share": share})

@@ -13,6 +13,7 @@ from hushcount.oracles.sight import sight_of
 from hushcount.privacy.unit import repeats_of, unit_of
 from hushcount.questions.counted import Counted, Group
 from pipelines.monitoring.panel_campaign import Shown
+from pipelines.monitoring.panel_periods import longer
 from pipelines.pages.figures import Block, Prose, Trend
 from pipelines.pages.series import Series
 from pipelines.questions.selection import declared_groups
@@ -31,6 +32,19 @@ def trend_of(shown: Shown) -> Block:
     if not items:
         return Prose(key, heading, ("The domain is open and no item is known by its name: name items to follow.",))
     results, confidence = source.counted, Levels().confidence
+    series = _each_window(shown, items, groups)
+    notes = (
+        f"The share of reports that hold an item, with a {100 * confidence:g} % interval for each window alone: among "
+        "many windows some intervals miss. An empty dot: the item is not detected in this window.",
+        *(["Groups that the deployment names are found as \u201cgroup NAME\u201d."] if groups else []),
+        *([_REPEATED] if any(one.campaign.memory for one in results) else []),
+    )
+    says = () if series.first else (_unseen(results[-1], series.count.size),)
+    return Trend(key, heading, says, {"window": series, **longer(shown, series)}, notes)
+
+
+def _each_window(shown: Shown, items: Sequence[str], groups: Sequence[Group]) -> Series:
+    results, confidence = shown.source.counted, Levels().confidence
     names = (*items, *(f"group {group.name}" for group in groups))
     count, low, high = (np.full((len(names), len(results)), np.nan) for _ in range(3))
     found = np.zeros(count.shape, dtype=bool)
@@ -47,15 +61,8 @@ def trend_of(shown: Shown) -> Block:
         name if windows.count(name) == 1 else f"{name} epoch {one.campaign.epoch}"
         for name, one in zip(windows, results, strict=True)
     )
-    notes = (
-        f"The share of reports that hold an item, with a {100 * confidence:g} % interval for each window alone: among "
-        "many windows some intervals miss. An empty dot: the item is not detected in this window.",
-        *(["Groups that the deployment names are found as \u201cgroup NAME\u201d."] if groups else []),
-        *([_REPEATED] if any(one.campaign.memory for one in results) else []),
-    )
     times = tuple(shown.times[one.window] for one in results)
-    series = Series(names, labels, times, reports, count, low, high, found, first)
-    return Trend(key, heading, () if first else (_unseen(results[-1], count.size),), series, notes)
+    return Series(names, labels, times, reports, count, low, high, found, first)
 
 
 def _unseen(newest: Counted, looks: int) -> str:

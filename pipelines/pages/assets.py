@@ -10,7 +10,7 @@ from importlib.resources import files
 
 SCRIPTS = (
     "svg", "state", "time", "pointing", "tables", "files", "intervals", "columns", "dots", "parts", "data", "lines",
-    "search", "trend", "drill", "tabs", "page",
+    "search", "trend", "drill", "tabs", "renewal", "page",
 )  # fmt: skip
 """Names of the script modules; each module comes after the modules that it imports."""
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+)\.js";\n', re.MULTILINE)
@@ -29,11 +29,16 @@ def script() -> str:
     return "".join(_joined(name, last=name == SCRIPTS[-1]) for name in SCRIPTS)
 
 
-def policy() -> str:
-    """Return the content security policy: this style, this script, pictures in the page, and no request to any host."""
+def policy(served: bool = False) -> str:
+    """Return the content security policy: this style, this script, and pictures in the page.
+
+    Args:
+        served: whether the page may request from its own server, and send a form there; if false, it requests nothing.
+    """
+    own = "'self'" if served else "'none'"
     return (
         f"default-src 'none'; script-src {_source(script())}; style-src {_source(style())}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"connect-src {own}; base-uri 'none'; form-action {own}"
     )
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.words import State, in_one_line
-from pipelines.pages.series import Series
+from pipelines.pages.series import Grain, Series
 
 Times = tuple[tuple[int, int], ...]
 """Begin and end of windows, in seconds since 1970-01-01T00:00:00Z."""
@@ -98,12 +98,19 @@ class Part:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: its name, the text of its other cells, and its data for the chart; None: no data is drawn."""
+    """A row of a table: its name, the text of its other cells, and its data for the chart; None: no data is drawn.
+
+    Attributes:
+        facts: what programs get of the row: the numbers behind the cells.
+        link: the address that the name leads to.
+    """
 
     name: str
     cells: tuple[str, ...]
     drawn: Span | Column | Points | Part | None = None
     wrong: bool = False
+    facts: Mapping[str, object] = field(default_factory=dict)
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,12 +151,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class Trend:
-    """All items over all windows: a search box, lines of the chosen items, and a table of these items."""
+    """All items over all windows: a search box, lines of the chosen items, and a table of these items.
+
+    Attributes:
+        series: for each grain the same items; "window" is the first.
+    """
 
     key: str
     heading: str
     says: tuple[str, ...]
-    series: Series
+    series: Mapping[Grain, Series]
     notes: tuple[str, ...] = ()
 
 
@@ -212,3 +223,23 @@ class Panel:
     title: str
     guarantee: Guarantee | None
     blocks: tuple[Block, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Served:
+    """Where a served page gets what it does not hold.
+
+    Attributes:
+        path: its own.
+        version: of the results in it.
+        pieces: the path of its pieces, which names the numbers in them.
+    """
+
+    path: str
+    version: str
+    pieces: str
+
+    @property
+    def attributes(self) -> Attributes:
+        """The attributes of the page's body."""
+        return {"path": self.path, "version": self.version, "pieces": self.pieces}

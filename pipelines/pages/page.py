@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from hushcount.privacy.words import State
 from pipelines.pages.assets import policy, script, style
-from pipelines.pages.figures import Attributes, Block, Choice, Figure, Guarantee, Panel, Prose, Row, Span, Trend
+from pipelines.pages.figures import Attributes, Block, Choice, Figure, Guarantee, Panel, Prose, Row, Served, Span, Trend
 from pipelines.pages.text import escaped, isolated
 
 _SIGNS: Mapping[State, tuple[str, str]] = {
@@ -16,11 +17,19 @@ _SIGNS: Mapping[State, tuple[str, str]] = {
 """The mark of a guarantee, and its name."""
 
 
-def render(title: str, lead: Sequence[str], panels: Sequence[Panel], foot: str, logo: str | None = None) -> str:
+def render(  # all that a page is made of
+    title: str,
+    lead: Sequence[str],
+    panels: Sequence[Panel],
+    foot: str,
+    logo: str | None = None,
+    served: Served | None = None,
+) -> str:
     """Return a page with a heading, first sentences, panels (as tabs, if there are several), and a last line.
 
     Args:
         logo: data address of a picture beside the title.
+        served: where the page gets what it does not hold; None: it is a file that holds all.
     """
     level = 2 if len(panels) == 1 and not panels[0].title else 3
     tabs = ""
@@ -30,18 +39,19 @@ def render(title: str, lead: Sequence[str], panels: Sequence[Panel], foot: str, 
     picture = "" if logo is None else f"<img class='logo' alt='' src='{escaped(logo)}'>"
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(served is not None)}">'
         f"<title>{escaped(title)} - Hushcount</title><meta name='viewport' content='width=device-width'>"
         f"<meta name='referrer' content='no-referrer'><style>{style()}</style></head>"
-        f"<body><main><h1>{picture}{isolated(title)}</h1>{_paragraphs(lead)}{tabs}"
-        f"{''.join(_panel(panel, level) for panel in panels)}<footer>{escaped(foot)}</footer></main>"
+        f"<body{_attributes({} if served is None else served.attributes)}><main>"
+        f"<h1>{picture}{isolated(title)}</h1>{_paragraphs(lead)}{tabs}"
+        f"{''.join(_panel(panel, level, served) for panel in panels)}<footer>{escaped(foot)}</footer></main>"
         f"<script type='module'>{script()}</script></body></html>\n"
     )
 
 
-def _panel(panel: Panel, level: int) -> str:
+def _panel(panel: Panel, level: int, served: Served | None) -> str:
     title = f"<h2>{isolated(panel.title)}</h2>" if panel.title else ""
-    blocks = "".join(_block(block, level) for block in panel.blocks)
+    blocks = "".join(_block(block, level, served) for block in panel.blocks)
     name = escaped(panel.title)
     return f"<div id='{panel.key}' class='panel' data-name='{name}'>{title}{_guarantee(panel.guarantee)}{blocks}</div>"
 
@@ -59,7 +69,7 @@ def _guarantee(guarantee: Guarantee | None) -> str:
     )
 
 
-def _block(block: Block, level: int) -> str:
+def _block(block: Block, level: int, served: Served | None = None) -> str:
     if isinstance(block, Choice):
         return _choice(block, level)
     head = f"<section class='card'><h{level}>{isolated(block.heading)}</h{level}>{_paragraphs(block.says)}"
@@ -67,7 +77,7 @@ def _block(block: Block, level: int) -> str:
         values = "".join(f"<li>{isolated(value)}</li>" for value in block.values)
         return f"{head}{f'<ul class=found>{values}</ul>' if values else ''}</section>"
     if isinstance(block, Trend):
-        return f"{head}{_trend(block)}</section>"
+        return f"{head}{_trend(block, served)}</section>"
     if not block.rows:
         return f"{head}</section>"
     table = _table(block)
@@ -107,29 +117,46 @@ def _figure(figure: Figure) -> str:
     return f"<figure{_attributes(facts)}>{way}{picture}{_caption(figure.notes)}</figure>"
 
 
-def _trend(trend: Trend) -> str:
-    key = trend.key
+def _trend(trend: Trend, served: Served | None) -> str:
+    key, heading = trend.key, escaped(trend.heading)
     facts: Attributes = {
         "chart": "trend", "table": f"{key}-table", "source": f"{key}-data", "name": trend.heading,
     }  # fmt: skip
-    finder = (
-        f"<div class='finder'><label for='{key}-search'>Search {len(trend.series.items):,} items</label>"
+    table = f"<table id='{key}-table'><caption>{heading}</caption><thead></thead><tbody></tbody></table>"
+    return (
+        f"<figure{_attributes(facts)}><div class='controls'>{_controls(trend)}</div><p class='said' role='status'></p>"
+        "<div class='picture'></div><p class='readout' role='status'></p>"
+        f"<ul class='chosen' aria-label='Items that are drawn'></ul>{_caption(trend.notes)}</figure>"
+        f"{_folded(trend.heading, _scrolled(trend.heading, table))}{_packed(trend, served)}"
+    )
+
+
+def _controls(trend: Trend) -> str:
+    """Return the search box, the lists of grains and of the range's ends, and the button of the whole range."""
+    key, ends = trend.key, "".join(_list(trend.key, end) for end in ("from", "to"))
+    options = "".join(f"<option value='{grain}'>{grain}</option>" for grain in trend.series)
+    return (
+        f"<div class='finder'><label for='{key}-search'>Search {len(trend.series['window'].items):,} items</label>"
         f"<input id='{key}-search' class='search' type='search' role='combobox' autocomplete='off' spellcheck='false' "
         f"aria-expanded='false' aria-autocomplete='list' aria-controls='{key}-matches'>"
         f"<ul id='{key}-matches' class='matches' role='listbox' aria-label='Items that match' hidden></ul></div>"
+        f"{_list(key, 'by', options) if len(trend.series) > 1 else ''}{ends}"
+        "<button type='button' class='whole' hidden>All</button>"
     )
-    range_ = "".join(
-        f"<div><label for='{key}-{end}'>{label}</label><select id='{key}-{end}' class='{end}'></select></div>"
-        for end, label in (("from", "From"), ("to", "To"))
-    )
-    table = f"<table id='{key}-table'><caption>{escaped(trend.heading)}</caption><thead></thead><tbody></tbody></table>"
-    return (
-        f"<figure{_attributes(facts)}><div class='controls'>{finder}{range_}</div><p class='said' role='status'></p>"
-        "<div class='picture'></div><p class='readout' role='status'></p>"
-        f"<ul class='chosen' aria-label='Items that are drawn'></ul>{_caption(trend.notes)}</figure>"
-        f"{_folded(trend.heading, _scrolled(trend.heading, table))}"
-        f"<script type='text/plain' id='{key}-data'>{trend.series.packed()}</script>"
-    )
+
+
+def _list(key: str, name: str, options: str = "") -> str:
+    label = f"<label for='{key}-{name}'>{name.capitalize()}</label>"
+    return f"<div>{label}<select id='{key}-{name}' class='{name}'>{options}</select></div>"
+
+
+def _packed(trend: Trend, served: Served | None) -> str:
+    """Return the packed numbers of each grain: of all items, or on a served page of those that are drawn first."""
+    found = ""
+    for grain, series in trend.series.items():
+        block = base64.b64encode(series.packed() if served is None else series.opening()).decode()
+        found += f"<script type='text/plain' id='{trend.key}-data-{grain}' data-grain='{grain}'>{block}</script>"
+    return found
 
 
 def _caption(notes: Sequence[str]) -> str:
@@ -159,7 +186,11 @@ def _row(row: Row) -> str:
     facts = row.drawn.attributes if row.drawn is not None else {}
     cells = "".join(f"<td>{escaped(cell)}</td>" for cell in row.cells)
     wrong = " class='wrong'" if row.wrong else ""
-    return f"<tr{wrong}{_attributes(facts)}><th scope='row'>{isolated(row.name)}</th>{cells}</tr>"
+    return f"<tr{wrong}{_attributes(facts)}><th scope='row'>{_named(row)}</th>{cells}</tr>"
+
+
+def _named(row: Row) -> str:
+    return f"<a href='{escaped(row.link)}'>{isolated(row.name)}</a>" if row.link else isolated(row.name)
 
 
 def _attributes(facts: Attributes) -> str:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import base64
+import hashlib
 import json
 import struct
 import zlib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from hushcount.arrays import BoolArray, FloatArray
 from pipelines.pages.text import visible
 
+Grain = Literal["window", "day", "week", "month"]
+"""What one place of a series' time is."""
+PIECE = 50
+"""The number of items in a piece."""
 _MISSING = -(2**31)
 _MOST = 2**31 - 1
 _FINE = 64.0
@@ -34,6 +41,7 @@ class Series:
         count, low, high: float64[items, windows], users.
         found: bool[items, windows], whether the item is detected in the window.
         first: indexes of the items that the page draws before a reader chooses items.
+        partial: indexes of the windows, as days or weeks, in which a window has no result.
     """
 
     items: tuple[str, ...]
@@ -45,9 +53,33 @@ class Series:
     high: FloatArray
     found: BoolArray
     first: tuple[int, ...] = ()
+    partial: tuple[int, ...] = ()
 
-    def packed(self) -> str:
-        """Return a compressed block as base64, which static/data.js reads.
+    def of(self, places: Sequence[int]) -> Series:
+        """Return the items at these places only."""
+        rows = np.array(places, dtype=np.int64)
+        parts = {name: getattr(self, name)[rows] for name in ("count", "low", "high", "found")}
+        return replace(self, items=tuple(self.items[place] for place in places), first=(), **parts)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of all that pieces are made of."""
+        facts = (self.items, self.windows, self.times, self.reports, self.partial, PIECE)
+        numbers = (self.count, self.low, self.high, self.found)
+        return hashlib.sha256(b"".join([repr(facts).encode(), *(part.tobytes() for part in numbers)])).digest()
+
+    def piece(self, number: int) -> bytes:
+        """Return the packed block of the items from number * PIECE on, at most PIECE; empty: there are none."""
+        places = range(number * PIECE, min((number + 1) * PIECE, len(self.items)))
+        return self.of(places).packed() if places else b""
+
+    def opening(self) -> bytes:
+        """Return the packed block of the items that are drawn first, whose head has the names of all items too."""
+        known = {"all": [visible(item) for item in self.items], "places": self.first, "piece": PIECE}
+        return self.of(self.first).packed(known)
+
+    def packed(self, known: Mapping[str, object] | None = None) -> bytes:
+        """Return a compressed block, which static/data.js reads; `known` is more for its head.
 
         The block consists of the length of a JSON head (uint32, little-endian), the head, three planes, for count,
         count - low and high - count, and one bit for each number, set if the item is detected. A plane has its numbers
@@ -68,12 +100,14 @@ class Series:
             "reports": self.reports,
             "steps": steps.tolist(),
             "first": self.first,
+            "partial": self.partial,
+            **(known or {}),
         }
         encoded = json.dumps(head, ensure_ascii=False).encode()
         planes = [_plane(part / steps) for part in (self.count, self.count - self.low, self.high - self.count)]
         bits = np.packbits(self.found, axis=None, bitorder="little").tobytes()
         block = b"".join([struct.pack("<I", len(encoded)), encoded, *planes, bits])
-        return base64.b64encode(zlib.compress(block, 9)).decode()
+        return zlib.compress(block, 9)
 
 
 def _plane(numbers: FloatArray) -> bytes:

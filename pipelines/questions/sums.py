@@ -103,7 +103,8 @@ def totals_table(results: Sequence[Counted], groups: Sequence[Group], levels: Le
     """
     levels, many = levels or Levels(), len(groups)
     totals = total(results, groups, levels.confidence)
-    reports, detected_all = totals.reports, totals.p_value <= (1.0 - levels.confidence) / many
+    (low_all, high_all), reports = totals.together, totals.reports
+    detected_all = totals.p_value <= (1.0 - levels.confidence) / many
     columns = {
         "group": [group.name for group in groups],
         "items": [len(group.items) for group in groups],
@@ -115,8 +116,8 @@ def totals_table(results: Sequence[Counted], groups: Sequence[Group], levels: Le
         "collision_error": totals.collision_error,
         "low": totals.low,
         "high": totals.high,
-        "low_all": np.where(detected_all, totals.low_all, np.minimum(totals.low_all, 0.0)),
-        "high_all": totals.high_all,
+        "low_all": np.where(detected_all, low_all, np.minimum(low_all, 0.0)),
+        "high_all": high_all,
         "detected": totals.p_value <= levels.false_positive_rate,
         "detected_all": detected_all,
         "repeated": [any(one.campaign.memory for one in results)] * many,

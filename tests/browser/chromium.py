@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,6 +94,10 @@ class Tab:
     def move(self, x: float, y: float) -> None:
         """Move the mouse to a place of the window, in pixels."""
         self.browser.ask("move", page=self.number, x=x, y=y)
+
+    def drag(self, start: Sequence[float], end: Sequence[float]) -> None:
+        """Press the mouse at a place of the window, move it to another, and let it go."""
+        self.browser.ask("drag", page=self.number, **{"from": [*start], "to": [*end]})
 
     def tap(self, x: float, y: float) -> None:
         """Touch a place of the window, in pixels; the device needs `hasTouch`."""

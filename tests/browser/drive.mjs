@@ -66,6 +66,13 @@ const COMMANDS = {
     return [one.suggestedFilename(), readFileSync(await one.path()).toString("base64")];
   },
   move: ({ page, x, y }) => pages[page].mouse.move(x, y),
+  drag: async ({ page, from, to }) => {
+    const { mouse } = pages[page];
+    await mouse.move(...from);
+    await mouse.down();
+    await mouse.move(...to, { steps: 4 });
+    await mouse.up();
+  },
   tap: ({ page, x, y }) => pages[page].touchscreen.tap(x, y),
   type: ({ page, text }) => pages[page].keyboard.type(text),
   click: ({ page, selector }) => pages[page].click(selector),

@@ -7,6 +7,7 @@ import csv
 import io
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 
 from pipelines.pages.figures import Choice, Column, Figure, Guarantee, Panel, Prose, Row, Span, Trend
 from pipelines.pages.page import render
-from pipelines.pages.series import Series
+from pipelines.pages.series import Grain, Series
 from tests.browser.chromium import Chromium, Tab
 
 READY = """async () => {
@@ -51,6 +52,17 @@ def series(first: Sequence[int] = (0, 1, 2), item_count: int = len(ITEMS)) -> Se
     return Series(ITEMS, names, times, (REPORTS,) * len(DAYS), count, low, high, found, tuple(first))
 
 
+def grains(first: Sequence[int]) -> dict[Grain, Series]:
+    """Return the windows, and two weeks in which each item has 40 % of the reports."""
+    days = series(first)
+    times = tuple((BEGIN + 7 * DAY * week, BEGIN + 7 * DAY * (week + 1)) for week in (0, 1))
+    count = np.full((len(ITEMS), 2), 400.0)
+    found = np.ones(count.shape, dtype=bool)
+    names = tuple(f"{datetime.fromtimestamp(begin, timezone.utc):%Y-%m-%d}" for begin, _ in times)
+    weeks = Series(ITEMS, names, times, (REPORTS,) * 2, count, count - 10.0, count + 10.0, found, tuple(first), (1,))
+    return {"window": days, "week": weeks}
+
+
 def written(path: Path, first: Sequence[int] = (0, 1, 2)) -> Path:
     """Write a page of two campaigns, whose second has two comparisons, and rows that are findings or not."""
     spans = tuple(Row(f"row {n}", (f"{n * 1000:,}",), Span(1000.0 * n, 900.0 * n, 1100.0 * n)) for n in range(1, 15))
@@ -61,7 +73,7 @@ def written(path: Path, first: Sequence[int] = (0, 1, 2)) -> Path:
     figures = tuple(Figure(f"f{n}", f"figure {n}", (), "intervals", ("item", "count"), (*spans, weak)) for n in (0, 1))
     stated = Guarantee("person", LINE, ("All of it.",), ("In exact terms.",))
     panels = [
-        Panel("a", "desktop", stated, (Trend("t", "Items over windows", (), series(first), ("How to read it.",)),)),
+        Panel("a", "desktop", stated, (Trend("t", "Items over windows", (), grains(first), ("How to read it.",)),)),
         Panel("b", "a phone", stated, (Choice("c", "Compare", figures), collected)),
         Panel("n", "empty", None, (Prose("p", "Nothing", ("Nothing.",)),)),
     ]  # fmt: skip
@@ -153,6 +165,87 @@ def test_a_pointer_reads_values_with_intervals(browser: Chromium, page: Path) ->
     # A share is within 0 and 100 %.
     tab.move(box[0] + 5000, box[1])
     assert text(tab, ".chosen .value")[0] == "20.7% (15.7 to 100%)"
+
+
+def shown_days(tab: Tab) -> list[str]:
+    """Return the first and the last window of the range, as the lists and the address have it."""
+    lists = tab.run("() => ['from', 'to'].map((end) => document.querySelector(`#t-${end}`).value)")
+    address = tab.run("() => ['from', 'to'].map((end) => new URLSearchParams(location.hash.slice(1)).get(end))")
+    assert address in (lists, [None, None])
+    return [str(day) for day in lists]
+
+
+def test_to_drag_across_windows_zooms_and_all_comes_back(browser: Chromium, page: Path) -> None:
+    tab = opened(browser, page)
+    whole = shown_days(tab)
+    circles = "document.querySelectorAll('.series.s1 circle')"
+    points = [tab.run(f"() => ({POINT})({circles}[{place}])") for place in (6, 2)]
+    assert tab.run("() => document.querySelector('.whole').checkVisibility()") is False
+    tab.drag(*points)
+    assert shown_days(tab) == ["2026-01-07", "2026-01-11"]
+    assert tab.run(f"() => {circles}.length") == 5
+    # A click is no zoom, and the range is in the address.
+    tab.drag(*[tab.run(f"() => ({POINT})({circles}[1])")] * 2)
+    assert shown_days(tab) == ["2026-01-07", "2026-01-11"]
+    tab.click(".whole")
+    assert shown_days(tab) == whole
+    tab.run("() => document.querySelector('.picture svg').focus()")
+    for key in ("Home", "ArrowRight", "["):
+        tab.press(key)
+    assert shown_days(tab) == ["2026-01-06", whole[1]]
+    # The picture keeps the focus, and the whole range is no range in the address: it grows with the results.
+    tab.press("Escape")
+    assert shown_days(tab) == whole
+    assert fragment(tab) == "#tab=desktop"
+    for key in ("Home", "ArrowRight", "]"):
+        tab.press(key)
+    assert shown_days(tab) == [whole[0], "2026-01-06"]
+    tab.run("() => document.querySelector('.whole').focus()")
+    tab.press("Enter")
+    assert shown_days(tab) == whole
+    assert tab.run("() => document.activeElement.id") == "t-from"
+
+
+def test_a_zoom_to_a_window_in_which_an_epoch_ends_has_both_its_results(browser: Chromium, tmp_path: Path) -> None:
+    days = series()
+    names = (*days.windows[:-2], *(f"{days.windows[-2]} epoch {epoch}" for epoch in (1, 2)))
+    both = replace(days, windows=names, times=(*days.times[:-1], days.times[-2]))
+    page = tmp_path / "page.html"
+    page.write_text(render("Epochs", (), [Panel("a", "", None, (Trend("t", "Items", (), {"window": both}),))], ""))
+    tab = opened(browser, page)
+    tab.run("() => document.querySelector('.picture svg').focus()")
+    for key in ("Home", "ArrowRight", "["):
+        tab.press(key)
+    assert shown_days(tab) == [names[1], names[-1]]
+    assert len(text(tab, "#t-table tbody tr")) == 3 * (len(names) - 1)
+
+
+def test_a_longer_grain_has_its_own_numbers_and_is_in_the_address(browser: Chromium, page: Path) -> None:
+    tab = opened(browser, page)
+    tab.run("() => document.querySelector('#t-by').focus()")
+    choose(tab, "#t-by", "week")
+    tab.run("async () => { while (!location.hash.includes('by=week')) await new Promise((d) => setTimeout(d, 5)); }")
+    tab.run("() => new Promise((done) => setTimeout(done, 100))")
+    assert tab.run("() => document.activeElement.id") == "t-by"
+    assert text(tab, "#t-table tbody tr:first-child td")[0] == "2026-01-05"
+    assert text(tab, ".readout")[0].startswith("Mon 12 Jan 2026 to Sun 18 Jan 2026")
+    assert text(tab, ".chosen .value")[0] == "40% (39 to 41%)"
+    again = tab.another(tab.run("() => location.href"))
+    again.run(READY)
+    assert again.run("() => document.querySelector('#t-by').value") == "week"
+    assert text(again, ".chosen .value")[0] == "40% (39 to 41%)"
+    # A week that lacks days says so, and has a name without the mark, which stays when it is whole.
+    choose(again, "#t-from", "2026-01-12")
+    assert "from=2026-01-12" in fragment(again).split("&")
+    assert text(again, "#t-from option") == ["2026-01-05", "2026-01-12, partial"]
+    assert text(again, "#t-table tbody tr:first-child td")[0] == "2026-01-12, partial"
+    assert text(again, ".readout")[0] == "Mon 12 Jan 2026 to Sun 18 Jan 2026, partial"
+    choose(again, "#t-by", "window")
+    again.run("() => new Promise((done) => setTimeout(done, 100))")
+    assert shown_days(again) == ["2026-01-05", "2026-01-24"]
+    assert text(again, "#t-table tbody tr:first-child td")[0] == "2026-01-05"
+    assert text(again, ".chosen .value")[0] == "10.7% (5.7 to 15.7%)"
+    assert browser.faults() == []
 
 
 def test_a_finger_reads_values(browser: Chromium, page: Path) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,8 +12,6 @@ import numpy as np
 import pytest
 
 from hushcount.arrays import FloatArray
-from pipelines.monitoring.dashboard import page_of
-from pipelines.monitoring.dashboard_server import PageServer
 from pipelines.pages.figures import (
     Block,
     Choice,
@@ -35,7 +30,8 @@ from pipelines.pages.page import render
 from pipelines.pages.series import Series
 from tests.browser.chromium import Chromium, Tab
 from tests.support.jobs import done
-from tests.support.looked_at import FOUND, RISER, looked_at
+from tests.support.looked_at import CAMPAIGNS, FOUND, ITEMS, RISER, looked_at
+from tests.support.served import serving
 from tests.support.site import Site
 
 DAYS, CLIENTS = 3, 1500
@@ -204,7 +200,7 @@ def test_names_of_strangers_break_nothing(browser: Chromium, tmp_path: Path) -> 
     dots = tuple(Row(name, (name,), Points(((0, 3.0),))) for name in HOSTILE)
     columns = tuple(Row(name, (name,), Column(name, name, (0, 86400), 2, 1, wrong=True)) for name in HOSTILE)
     blocks: tuple[Block, ...] = (
-        Trend("t", HOSTILE[0], HOSTILE, series),
+        Trend("t", HOSTILE[0], HOSTILE, {"window": series}),
         Figure("i", HOSTILE[1], HOSTILE, "intervals", ("name", "also"), spans, drills=True),
         Figure("d", HOSTILE[2], HOSTILE, "dots", ("name", "also"), dots, windows=HOSTILE[:2], times=times),
         Choice("c", HOSTILE[1], (Figure("h", HOSTILE[3], (), "columns", ("name", "also"), columns),)),
@@ -241,7 +237,7 @@ def test_ten_thousand_items_in_a_hundred_windows_do_not_lag(browser: Chromium, t
     items = tuple(f"section-{number % 97}/feature-{number}" for number in range(10_000))
     series = many(items, tuple(range(100)), count, 588.0, (0, 1, 2))
     page = tmp_path / "large.html"
-    page.write_text(render("Large", (), [Panel("a", "", None, (Trend("t", "Items", (), series),))], ""))
+    page.write_text(render("Large", (), [Panel("a", "", None, (Trend("t", "Items", (), {"window": series}),))], ""))
     tab = opened(browser, page)
     first = tab.run("() => performance.getEntriesByName('drawn')[0].startTime")
     searched = tab.run("""() => {
@@ -268,28 +264,37 @@ def test_ten_thousand_items_in_a_hundred_windows_do_not_lag(browser: Chromium, t
     assert searched[1] < 200
 
 
-@pytest.fixture
-def served(site: Site) -> Iterator[PageServer]:
-    with PageServer(0, lambda: page_of(site.deployment, datetime.now(timezone.utc), 100)) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+@pytest.fixture(scope="module")
+def served(site: Site) -> Iterator[str]:
+    with serving(site.config, site.root / "served.log") as address:
+        yield address
 
 
-def test_a_reload_makes_the_page_anew_and_other_hosts_get_none(browser: Chromium, served: PageServer) -> None:
+def test_a_served_page_fetches_an_item_from_its_own_server_when_it_is_chosen(browser: Chromium, served: str) -> None:
     browser.requests()
-    tab = browser.device(served.address)
+    tab = browser.device(served)
     tab.run(READY)
-    made = "() => document.querySelector('main > p').textContent"
-    first = tab.run(made)
-    assert re.fullmatch(r"Made at .*", first)
-    tab.run("() => new Promise((done) => setTimeout(done, 1100))")
-    again = tab.another(served.address)
-    again.run(READY)
-    assert again.run(made) != first
-    assert {url for url in browser.requests() if not url.endswith("/favicon.ico")} == {served.address}
-    request = urllib.request.Request(served.address, headers={"Host": "rebound.example"})  # noqa: S310  # our own server
-    with pytest.raises(urllib.error.HTTPError, match="421"):
-        urllib.request.urlopen(request)  # noqa: S310  # our own server
+    page = f"{served}campaigns/{CAMPAIGNS[0]}"
+    links = tab.run("() => [...document.querySelectorAll('th a')].map((one) => one.href)")
+    assert links == [f"{served}campaigns/{name}" for name in (*CAMPAIGNS, "words")]
+    tab = tab.another(page)
+    tab.run(READY)
+    asked = [url for url in browser.requests() if not url.endswith("/favicon.ico")]
+    assert asked == [served, page]
+    first = tab.run("() => [...document.querySelectorAll('.chosen bdi')].map((one) => one.textContent)")
+    other = next(item for item in ITEMS if item not in first)
+    tab.run("() => document.querySelector('.search').focus()")
+    tab.type(other)
+    tab.press("Enter")
+    tab.run(
+        """async (item) => {
+      const there = () => [...document.querySelectorAll('.chosen bdi')].some((one) => one.textContent === item);
+      while (!there()) await new Promise((done) => setTimeout(done, 5));
+    }""",
+        other,
+    )
+    (piece,) = [url for url in browser.requests() if not url.endswith("/favicon.ico")]
+    assert re.fullmatch(re.escape(page) + r"/pieces/[0-9a-f]{16}/window/0", piece)
+    assert tab.run("() => document.querySelectorAll('.chosen li').length") == min(len(first) + 1, 6)
+    assert browser.faults() == []
+    assert serious(tab) == []

@@ -2,11 +2,48 @@
 
 export const MISSING = -(2 ** 31);
 
-/** Return the content of a block of the page: its head, and count, below, above and found of each item in each window. */
-export async function unpacked(block) {
-  const letters = atob(block.textContent.trim());
+/**
+ * Return what a figure draws from: names, windows and times, and `points`, which resolves to the points of an item. A
+ * file holds all items. A served page holds the items that are drawn first, and fetches others in pieces.
+ */
+export async function sourceOf(block) {
+  const held = await unpacked(fromText(block.textContent.trim()));
+  const items = held.all ?? held.items;
+  const pieces = new Map();
+  const piece = (number) => {
+    const made = pieces.get(number) ?? fetched(`${document.body.dataset.pieces}/${block.dataset.grain}/${number}`);
+    pieces.set(number, made);
+    // What failed is asked for again when somebody chooses the item again.
+    made.catch(() => pieces.delete(number));
+    return made;
+  };
+  const points = async (place) => {
+    const at = held.all === undefined ? place : held.places.indexOf(place);
+    if (at >= 0) return series(held, at);
+    return series(await piece(Math.floor(place / held.piece)), place % held.piece);
+  };
+  const { windows, labels, partial, times } = held;
+  const lowered = items.map((item) => item.toLowerCase());
+  return { items, lowered, windows, labels, partial, times, first: held.places ?? held.first, points };
+}
+
+async function fetched(address) {
+  const answer = await fetch(address);
+  // Results of another version are there, or the login has ended.
+  if ([401, 404].includes(answer.status)) location.reload();
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+  return unpacked(new Uint8Array(await answer.arrayBuffer()));
+}
+
+function fromText(text) {
+  const letters = atob(text);
   const packed = new Uint8Array(letters.length);
   for (let place = 0; place < letters.length; place += 1) packed[place] = letters.charCodeAt(place);
+  return packed;
+}
+
+/** Return the content of a block: its head, and count, below, above and found of each item in each window. */
+async function unpacked(packed) {
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   const length = new DataView(bytes.buffer).getUint32(0, true);
@@ -15,8 +52,9 @@ export async function unpacked(block) {
   const planes = ["count", "below", "above"].map((_, number) => joined(bytes, 4 + length + 4 * cells * number, cells));
   const bits = bytes.subarray(4 + length + 12 * cells);
   const found = (cell) => ((bits[cell >> 3] >> (cell & 7)) & 1) === 1;
-  const lowered = head.items.map((item) => item.toLowerCase());
-  return { ...head, lowered, found, count: planes[0], below: planes[1], above: planes[2] };
+  // A name has no mark, so an address keeps its meaning when a week has become whole.
+  const labels = head.windows.map((window, place) => (head.partial.includes(place) ? `${window}, partial` : window));
+  return { ...head, labels, found, count: planes[0], below: planes[1], above: planes[2] };
 }
 
 /** Return the numbers of a plane, which has the lowest bytes of all numbers first; the sign is the lowest bit. */
@@ -32,9 +70,9 @@ function joined(bytes, begin, cells) {
 }
 
 /** Return a point for each window that counted an item: place, begin, end, reports, users, shares within 0..1, found. */
-export function series(data, item) {
+function series(data, item) {
   const points = [];
-  data.windows.forEach((window, place) => {
+  data.labels.forEach((window, place) => {
     const cell = item * data.windows.length + place;
     if (data.count[cell] === MISSING) return;
     const [step, reports] = [data.steps[place], data.reports[place]];

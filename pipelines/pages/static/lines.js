@@ -14,9 +14,10 @@ const ITEMS = { ArrowDown: 1, ArrowUp: -1 };
 
 /**
  * Draw lines, each {name, colour, points}, over windows, each [begin, end], the oldest first. A reader points at a window
- * and the line nearest to the pointer, or moves to them by arrow keys; then `pick` is called with their places.
+ * and the line nearest to the pointer, or moves to them by arrow keys; then `pick` is called with their places. To drag
+ * across windows calls `zoom` with where the first and the last begin, as do the keys [ and ]; Escape calls `whole`.
  */
-export function lines(drawn, times, width, { name, pick }) {
+export function lines(drawn, times, width, { name, pick, zoom, whole }) {
   const begins = times.map(([begin]) => begin);
   const high = width < 500 ? 200 : 300;
   const most = Math.max(...drawn.flatMap(({ points }) => points.map((one) => one.share.high)), 1e-9);
@@ -55,16 +56,47 @@ export function lines(drawn, times, width, { name, pick }) {
     groups.forEach((group, number) => group.classList.toggle("near", number === item));
     pick(time, item);
   };
-  const point = (event) => {
+  const shade = svg("rect", { class: "zoom", y: TOP, height: high - TOP, width: 0 });
+  picture.append(shade);
+  let from = -1;
+  const place = (event) => {
     const box = picture.getBoundingClientRect();
-    const [left, top] = [event.clientX - box.left, event.clientY - box.top].map((one) => (one * width) / box.width);
+    return [event.clientX - box.left, event.clientY - box.top].map((one) => (one * width) / box.width);
+  };
+  const drag = () => {
+    const ends = [from < 0 ? time : from, time].map((one) => x(begins[one]));
+    shade.setAttribute("x", String(Math.min(...ends)));
+    shade.setAttribute("width", String(Math.abs(ends[1] - ends[0])));
+  };
+  const point = (event) => {
+    const [left, top] = place(event);
     const to = nearest(begins, (begin) => Math.abs(x(begin) - left));
     const far = ({ points }) => Math.min(...points.filter((one) => one.begin === begins[to]).map((one) => Math.abs(y(one.share.count) - top)));
     move(to, nearest(drawn, far));
+    drag();
   };
   picture.addEventListener("pointermove", point);
-  picture.addEventListener("pointerdown", point);
+  picture.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    point(event);
+    from = time;
+    picture.setPointerCapture(event.pointerId);
+  });
+  picture.addEventListener("pointerup", () => {
+    const first = from;
+    from = -1;
+    drag();
+    if (first >= 0 && first !== time) zoom(begins[first], begins[time]);
+  });
+  // A finger that scrolls the page takes nothing.
+  picture.addEventListener("pointercancel", () => {
+    from = -1;
+    drag();
+  });
   picture.addEventListener("keydown", (event) => {
+    if (event.key === "[") zoom(begins[time], begins.at(-1));
+    if (event.key === "]") zoom(begins[0], begins[time]);
+    if (event.key === "Escape") whole();
     const to = stepped(event.key, time, begins.length, TIMES);
     const near = stepped(event.key, item, drawn.length, ITEMS);
     if (to === undefined && near === undefined) return;

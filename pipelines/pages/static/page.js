@@ -7,6 +7,7 @@ import { parts } from "./parts.js";
 import { files } from "./files.js";
 import { readable } from "./pointing.js";
 import { html } from "./svg.js";
+import { renewed } from "./renewal.js";
 import { rowsOf, sortable } from "./tables.js";
 import { choices, tabs } from "./tabs.js";
 import { trend } from "./trend.js";
@@ -19,7 +20,7 @@ const widths = new Map();
 /** Prepare a figure once; return the function that draws it with a width. */
 async function prepare(figure) {
   const table = document.getElementById(figure.dataset.table);
-  if (figure.dataset.chart === "trend") return trend(figure, table);
+  if (figure.dataset.chart === "trend") return trend(figure, table, () => renew(figure));
   const rows = rowsOf(table);
   const most = Number(figure.dataset.most);
   let width = 0;
@@ -36,6 +37,15 @@ async function prepare(figure) {
   };
 }
 
+/** Prepare and draw a figure anew, without what listens in it; the focus stays where it was. */
+function renew(figure) {
+  const focus = document.activeElement.id;
+  const fresh = figure.cloneNode(true);
+  figure.replaceWith(fresh);
+  document.getElementById(focus)?.focus();
+  return drawAll(fresh.parentElement);
+}
+
 /** Rows of a chart have data; other rows are only in the table. */
 function isDrawn({ row }) {
   return Object.keys(row.dataset).length > 0;
@@ -46,7 +56,7 @@ async function drawn(figure, width) {
   const draw = await prepared.get(figure);
   if (widths.get(figure) === width) return;
   widths.set(figure, width);
-  draw(width);
+  await draw(width);
 }
 
 /** Draw the visible figures in a part of the page. */
@@ -82,6 +92,7 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => unfold(false));
 document.documentElement.dataset.ready = "yes";
+renewed();
 // Prepare the figures that are not visible yet, so that they can be drawn at once for a printer.
 const idle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 200));
 idle(() => {

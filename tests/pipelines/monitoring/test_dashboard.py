@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import base64
-import http.client
 import re
-import socket
-import struct
-import threading
 import zlib
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hushcount.errors import UsageError
+from hushcount.campaigns.dictionary import Dictionary, in_random_order
 from hushcount.oracles.sight import sight_of
 from pipelines.audit.reconcile import Account, WindowCounts
-from pipelines.audit.view import StreamRow
+from pipelines.audit.view import StreamRow, View
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.log.facts import Times
-from pipelines.monitoring.dashboard import page_of
-from pipelines.monitoring.dashboard_server import PageServer
+from pipelines.monitoring.dashboard import page_of, panel_of
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.monitoring.panel_health import columns_of
+from pipelines.monitoring.panel_periods import periods_of
 from pipelines.monitoring.panel_sums import levels
 from pipelines.monitoring.panel_trends import trend_of
-from pipelines.pages.assets import policy
 from pipelines.pages.figures import Column, Trend
 from pipelines.questions.sources import of_epochs
 from pipelines.windows.calendar import Calendar
 from tests.support.collecting import collect, window_name
-from tests.support.jobs import done, refused
+from tests.support.jobs import done, refused, write_lines
 from tests.support.site import FLOOR, Site, at
 
 HALF = 200
@@ -80,7 +74,7 @@ def test_a_page_says_what_results_hops_and_ledger_say(tmp_path: Path) -> None:
         done("dashboard", "--config", site.config, "--out", out)
     assert out.stat().st_mode & 0o777 == 0o600
     text = out.read_text(encoding="utf-8")
-    (packed,) = re.findall("id='campaign-0-trend-data'>([^<]*)<", text)
+    (packed,) = re.findall("id='campaign-0-trend-data-window' data-grain='window'>([^<]*)<", text)
     for name in ("alpha", "beta", "gamma", "group first"):
         assert f'"{name}"'.encode() in zlib.decompress(base64.b64decode(packed))
     tables = Tables(text).rows
@@ -153,70 +147,6 @@ def test_hops_that_do_not_add_up_are_wrong_and_no_others() -> None:
     assert [row.wrong for row in columns_of(account, 1, calendar)] == [True, True]
 
 
-@pytest.fixture
-def server() -> Iterator[PageServer]:
-    pages = iter(("first", "second"))
-
-    def make() -> str:
-        try:
-            return next(pages)
-        except StopIteration:
-            raise UsageError("no more") from None
-
-    with PageServer(0, make) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-def asked(server: PageServer, path: str = "/", **headers: str) -> tuple[int, str, http.client.HTTPResponse]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
-    connection.request("GET", path, headers=headers)
-    answer = connection.getresponse()
-    return answer.status, answer.read().decode(), answer
-
-
-def test_each_load_makes_the_page_and_only_this_machine_gets_it(server: PageServer) -> None:
-    assert server.server_address[0] == "127.0.0.1"
-    status, text, answer = asked(server)
-    assert (status, text) == (200, "first")
-    assert answer.headers["Content-Security-Policy"] == f"{policy()}; frame-ancestors 'none'"
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert asked(server, Host="rebound.example")[0] == 421
-    assert asked(server, "/etc/passwd")[0] == 404
-    assert asked(server, Host=f"localhost:{server.server_port}")[1] == "second"
-    assert asked(server)[:2] == (500, "error: no more\n")
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", server.address)
-
-
-def test_a_fault_or_a_browser_that_goes_away_is_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    made, gone = threading.Event(), threading.Event()
-
-    def make() -> str:
-        made.set()
-        assert gone.wait(10)
-        return "x" * (1 << 24)
-
-    with PageServer(0, make) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        with socket.create_connection(("127.0.0.1", server.server_port)) as browser:
-            browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            browser.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode())
-            assert made.wait(10)
-        gone.set()
-        # The lock of the page is free once the first one is made.
-        assert asked(server)[0] == 200
-        server._make = lambda: str(1 // 0)
-        status, text, _ = asked(server)
-        server.shutdown()
-        thread.join()
-    assert (status, text.split(" at ")[0]) == (500, "error: ZeroDivisionError")
-    assert "Traceback" not in capsys.readouterr().err
-
-
 def test_a_page_has_as_many_levels_of_paths_as_it_has_room_for() -> None:
     items = [f"t{top}/{part}" for top in range(150) for part in range(30)]
     assert [group.name for group in levels(items[:60], "/")] != [group.name for group in levels(items, "/")]
@@ -249,7 +179,88 @@ def test_only_detected_items_are_drawn_and_a_page_without_them_says_what_shows(t
         source.__dict__["counted"] = (replace(result, tally=replace(result.tally, counts=counts)),)
         trend = trend_of(Shown(source, "key", Calendar((Times(None, timedelta(days=1), timedelta(days=2)),))))
         assert isinstance(trend, Trend)
-        assert trend.series.first == drawn
-        assert trend.series.found[:, 0].tolist() == [place in drawn for place in range(3)]
+        assert trend.series["window"].first == drawn
+        assert trend.series["window"].found[:, 0].tolist() == [place in drawn for place in range(3)]
         said = sight_of(law, 60, 3, repeats=1).words("people")
         assert [said in sentence for sentence in trend.says] == ([] if drawn else [True])
+
+
+def test_a_longer_grain_is_the_total_of_its_windows(tmp_path: Path) -> None:
+    """Sunday, Monday and Tuesday: two weeks, of which neither is whole, and the second has two windows."""
+    site = Site(tmp_path, tail='[analyzer.groups]\nfirst = {items = ["alpha", "beta"]}\n')
+    sunday = 6 - at(0).weekday()
+    days = [sunday, sunday + 1, sunday + 2]
+    for day in days:
+        collect(site.store, site.campaign, ["alpha"] * 300 + ["gamma"] * 100 * (day - sunday), day=day)
+        site.run(day + 1.1)
+    (view,) = View(site.deployment, at(days[-1] + 1.2), read_epochs(site.deployment.campaigns)[0]).each()
+    panel, _ = panel_of(view, "campaign-0", 100)
+    (trend,) = (block for block in panel.blocks if isinstance(block, Trend))
+    # Windows are days; a month may end among them.
+    assert {"window", "week"} <= trend.series.keys() <= {"window", "week", "month"}
+    week = trend.series["week"]
+    assert week.windows == tuple(f"{at(day):%Y-%m-%d}" for day in (sunday - 6, sunday + 1))
+    assert week.partial == (0, 1)
+    assert week.reports == (300, 900)
+    ends = [f"{at(day):%Y-%m-%d}" for day in days[1:]]
+    for name, asked in (("alpha", ["--item", "alpha"]), ("group first", ["--group", "first"])):
+        told = ["ask", "total", "--config", site.config, *asked, "--from", ends[0], "--to", ends[1], "--json"]
+        (row,) = done(*told).json["rows"]
+        place = week.items.index(name)
+        assert (week.count[place, 1], week.low[place, 1], week.high[place, 1]) == pytest.approx(
+            (row["count"], row["low"], row["high"])
+        )
+    # The sum of the limits would be wider than the limits of the sum.
+    place, window = week.items.index("alpha"), trend.series["window"]
+    assert week.high[place, 1] < window.high[place, 1:].sum()
+
+
+@pytest.mark.parametrize(
+    ("begin", "days", "lacks", "partial"),
+    [
+        # Weeks of a year: a month has the four or five that begin in it, so only a missing one makes it partial.
+        (datetime(2026, 1, 5), 7, (), {"month": []}),
+        (datetime(2026, 1, 5), 7, (9,), {"month": ["2026-03-01"]}),
+        (datetime(2026, 1, 5), 7, (8, 12), {"month": ["2026-03-01"]}),
+        (
+            datetime(2026, 1, 6),
+            1,
+            (20,),
+            {"week": ["2026-01-05", "2026-01-26", "2026-02-23"], "month": ["2026-01-01", "2026-02-01"]},
+        ),
+    ],
+)  # fmt: skip
+def test_a_period_is_partial_if_it_lacks_a_window(
+    begin: datetime, days: int, lacks: tuple[int, ...], partial: dict[str, list[str]]
+) -> None:
+    length, first = timedelta(days=days), begin.replace(tzinfo=timezone.utc)
+    begins = [first + place * length for place in range(52) if place not in lacks]
+    found = {}
+    for grain in ("day", "week", "month"):
+        periods = periods_of(grain, [(int(one.timestamp()), int((one + length).timestamp())) for one in begins])
+        if 2 <= len(periods) < len(begins):
+            found[grain] = [f"{one.begin:%Y-%m-%d}" for one in periods if one.partial]
+    assert found == partial
+
+
+def test_items_have_totals_where_the_sum_of_a_group_has_no_error(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail='[analyzer.groups]\nfirst = {items = ["alpha", "beta"]}\n')
+    words = ["alpha", "beta", "gamma", "delta"]
+    path = site.add(
+        "old", mechanism="ais", epsilon=4.0, dictionary=write_lines(tmp_path / "old.txt", words), min_batch=FLOOR
+    )
+    sunday = 6 - at(0).weekday()
+    for day in (sunday, sunday + 1, sunday + 2):
+        collect(site.store, path, ["alpha"] * 300, day=day)
+        site.run(day + 1.1, sure=True)
+    source = of_epochs(site.deployment, read_epochs(site.deployment.campaigns)[0][0], 100)
+    assert source.name == "old"
+    weeks = {}
+    for name, order in (("known", 1), ("unknown", -1)):
+        for one in source.counted:
+            # As made before the dictionary was written in random order.
+            one.__dict__["dictionary"] = Dictionary(in_random_order(words)[::order])
+        trend = trend_of(Shown(source, "key", Calendar((Times(None, timedelta(days=1), timedelta(days=2)),))))
+        assert isinstance(trend, Trend)
+        weeks[name] = np.isfinite(trend.series["week"].count).all(axis=1).tolist()
+    assert weeks == {"known": [True] * 5, "unknown": [*[True] * 4, False]}

@@ -46,7 +46,7 @@ def page_with(names: tuple[str, ...]) -> str:
     grid = np.ones((len(names), 1))
     series = Series(names, (names[0],), ((0, 86400),), (10,), grid, grid - 1.0, grid + 1.0, grid > 0.0, (0,))
     blocks = (
-        Trend("t", names[0], (), series),
+        Trend("t", names[0], (), {"window": series}),
         figure,
         Prose("p", names[0], (), names),
         Choice("c", names[0], (figure,)),
@@ -76,9 +76,9 @@ def test_what_would_turn_or_break_a_line_is_a_code() -> None:
         assert escaped("<'\"&") == "&lt;&#x27;&quot;&amp;"
 
 
-def unpacked(packed: str) -> tuple[dict[str, list[float]], list[np.ndarray]]:
+def unpacked(packed: bytes) -> tuple[dict[str, list[float]], list[np.ndarray]]:
     """Return the head, the three planes of numbers, and the bits, as static/data.js does."""
-    block = zlib.decompress(base64.b64decode(packed))
+    block = zlib.decompress(packed)
     (length,) = struct.unpack_from("<I", block)
     head, shape = json.loads(block[4 : 4 + length]), (-1, 4)
     cells = len(head["items"]) * len(head["windows"])

@@ -1,0 +1,113 @@
+"""The total of each item and group in each day, week or month, with its own limits, as in `hushcount ask total`.
+
+The limits of a total do not follow from the limits of its windows, and clients with a memory repeat their noise, so a
+browser cannot add up windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
+
+import numpy as np
+
+from hushcount.errors import UsageError
+from hushcount.oracles.estimates import Levels
+from hushcount.questions.counted import Counted, Group
+from hushcount.questions.totals import Totals, total
+from pipelines.monitoring.panel_campaign import Shown
+from pipelines.pages.series import Grain, Series
+from pipelines.questions.selection import declared_groups
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Period:
+    """A day, week or month in UTC, and its windows.
+
+    Attributes:
+        places: of the results whose windows begin in the period, among all results.
+        partial: whether a window that begins in the period has no result.
+    """
+
+    begin: datetime
+    end: datetime
+    places: tuple[int, ...]
+    partial: bool
+
+
+def longer(shown: Shown, windows: Series) -> Mapping[Grain, Series]:
+    """Return the totals of days, weeks (from Monday on) and months, in UTC; each window belongs to where it begins.
+
+    A grain is left out if it has fewer than two periods, or no period with two windows.
+
+    Args:
+        windows: the same items and groups, window by window.
+    """
+    results = shown.source.counted
+    groups = (*(Group(item, (item,)) for item in shown.source.followed), *declared_groups(shown.source))
+    found: dict[Grain, Series] = {}
+    for grain in ("day", "week", "month"):
+        periods = periods_of(grain, windows.times)
+        if 2 <= len(periods) < len(set(windows.times)):
+            found[grain] = _totals(windows, results, groups, periods)
+    return found
+
+
+def periods_of(grain: Grain, times: Sequence[tuple[int, int]]) -> tuple[Period, ...]:
+    """Return the periods in which windows begin; `times` has begin and end of each window, in seconds since 1970."""
+    places: dict[tuple[datetime, datetime], list[int]] = {}
+    for place, (begin, _) in enumerate(times):
+        places.setdefault(_period(grain, datetime.fromtimestamp(begin, timezone.utc)), []).append(place)
+    return tuple(
+        Period(*ends, tuple(own), _lacks(ends, sorted({times[place] for place in own}))) for ends, own in places.items()
+    )
+
+
+def _lacks(ends: tuple[datetime, datetime], windows: Sequence[tuple[int, int]]) -> bool:
+    """Return whether there is room for another window, as long as the first, that begins in the period."""
+    begin, end = (one.timestamp() for one in ends)
+    gap = any(before[1] < after[0] for before, after in pairwise(windows))
+    return gap or 2 * windows[0][0] - windows[0][1] >= begin or windows[-1][1] < end
+
+
+def _period(grain: Grain, moment: datetime) -> tuple[datetime, datetime]:
+    """Return begin and end of the period that contains a moment."""
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    if grain == "month":
+        first = day.replace(day=1)
+        return first, (first + 31 * _DAY).replace(day=1)
+    first = day - day.weekday() * _DAY if grain == "week" else day
+    return first, first + (7 * _DAY if grain == "week" else _DAY)
+
+
+def _totals(windows: Series, results: Sequence[Counted], groups: Sequence[Group], periods: Sequence[Period]) -> Series:
+    confidence = Levels().confidence
+    count, low, high = (np.full((len(groups), len(periods)), np.nan) for _ in range(3))
+    found = np.zeros(count.shape, dtype=bool)
+    for number, period in enumerate(periods):
+        part = [results[place] for place in period.places]
+        lacking = {item for one in part for item in one.lacks([item for group in groups for item in group.items])}
+        there = [row for row, group in enumerate(groups) if lacking.isdisjoint(group.items)]
+        # Apart, because a group may have no error where items have one.
+        for many in (False, True):
+            rows = [row for row in there if (len(groups[row].items) > 1) == many]
+            if (sums := _total(part, [groups[row] for row in rows])) is not None:
+                count[rows, number], low[rows, number], high[rows, number] = sums.count, sums.low, sums.high
+                found[rows, number] = sums.p_value <= (1.0 - confidence) / count.size
+    labels = tuple(f"{one.begin:%Y-%m-%d}" for one in periods)
+    times = tuple((int(one.begin.timestamp()), int(one.end.timestamp())) for one in periods)
+    reports = tuple(sum(results[place].reports for place in one.places) for one in periods)
+    partial = tuple(number for number, one in enumerate(periods) if one.partial)
+    return Series(windows.items, labels, times, reports, count, low, high, found, windows.first, partial)
+
+
+def _total(results: Sequence[Counted], groups: Sequence[Group]) -> Totals | None:
+    try:
+        return total(results, groups) if groups else None
+    except UsageError:
+        # The error of a group may be unknown: the figure of groups says why. Or the period has no reports.
+        return None

@@ -1,0 +1,123 @@
+"""The campaigns that a server has computed: each is computed once for all readers, and anew when its results change."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict, defaultdict
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from hushcount.clock import Clock
+from pipelines.audit.view import View
+from pipelines.console.tables import stamp
+from pipelines.deployment.campaigns import campaign_names, read_campaign
+from pipelines.deployment.settings import Deployment
+from pipelines.epochs.tracked_items import ITEMS_FILE
+from pipelines.handover.hops import outputs
+from pipelines.monitoring.dashboard import health_of, panel_of, titled
+from pipelines.pages.figures import Panel, Served, Trend
+from pipelines.pages.series import Grain, Series
+
+PATH = "/campaigns/"
+_KEY = "campaign-0"
+_STATE_AGE = timedelta(minutes=10)
+"""How old the state of the jobs may be on a page; results are never older than their version."""
+_MOST_BYTES = 1 << 30
+_AT_ONCE = 2
+"""How many campaigns are computed at one time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A campaign at one moment: its page, and what the page and programs get beside it."""
+
+    version: str
+    at: datetime
+    panel: Panel
+    html: bytes
+
+    @property
+    def all_series(self) -> Mapping[Grain, Series]:
+        """The estimates of all items, by grain; empty: the campaign counts no named items, or has no results."""
+        return _series(self.panel)
+
+    @property
+    def series(self) -> Series | None:
+        """The estimates of all items in all windows."""
+        return self.all_series.get("window")
+
+    @property
+    def pieces(self) -> str:
+        """A short name of the numbers in the pieces, which a browser keeps for good."""
+        return _pieces(self.all_series)
+
+    @property
+    def bytes(self) -> int:
+        """About the memory that it takes."""
+        # The rows of the panel are about as large as their HTML.
+        return 2 * len(self.html) + sum(3 * one.count.nbytes + one.found.nbytes for one in self.all_series.values())
+
+
+class Campaigns:
+    """Computes campaigns in threads: a campaign once at a time, others beside it; the least used are forgotten."""
+
+    def __init__(self, deployment: Deployment, clock: Clock, last: int) -> None:
+        self.deployment = deployment
+        self._clock, self._last = clock, last
+        self._made: OrderedDict[str, Made] = OrderedDict()
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # Threads of their own, so that slow campaigns leave others for what is quick.
+        self._slow = ThreadPoolExecutor(_AT_ONCE, "campaign")
+
+    def names(self) -> list[str]:
+        """Return the names of the deployment's campaigns."""
+        return campaign_names(self.deployment.campaigns)
+
+    async def version(self, name: str) -> str:
+        """Return a short name of the results that the campaign has now; no result is read."""
+        return await asyncio.to_thread(_version, self.deployment, name)
+
+    async def made(self, name: str) -> Made:
+        """Return the campaign, computed from the results that it has now; UsageError: it cannot be read."""
+        async with self._locks[name]:
+            version, known = await self.version(name), self._made.get(name)
+            if known is None or known.version != version or self._clock.now() - known.at > _STATE_AGE:
+                same = known.panel if known is not None and known.version == version else None
+                made = partial(_made, self.deployment, name, version, self._clock.now(), self._last, same)
+                known = await asyncio.get_running_loop().run_in_executor(self._slow, made)
+            self._made[name] = known
+            self._made.move_to_end(name)
+        while len(self._made) > 1 and sum(one.bytes for one in self._made.values()) > _MOST_BYTES:
+            self._made.popitem(last=False)
+        return known
+
+
+def _series(panel: Panel) -> Mapping[Grain, Series]:
+    return next((block.series for block in panel.blocks if isinstance(block, Trend)), {})
+
+
+def _pieces(all_series: Mapping[Grain, Series]) -> str:
+    return hashlib.sha256(b"".join(one.digest for one in all_series.values())).hexdigest()[:16]
+
+
+def _version(deployment: Deployment, name: str) -> str:
+    listed = "\n".join(path for _, path in outputs(deployment, "results", name)).encode()
+    tracked = deployment.campaigns / name / ITEMS_FILE
+    return hashlib.sha256(listed + (tracked.read_bytes() if tracked.exists() else b"")).hexdigest()[:16]
+
+
+def _made(deployment: Deployment, name: str, version: str, now: datetime, last: int, same: Panel | None) -> Made:
+    """Return the campaign; `same` is its panel of the same version, of which only the state of the jobs is old."""
+    (view,) = View(deployment, now, [read_campaign(deployment.campaigns / name)]).each()
+    if same is None:
+        panel, _ = panel_of(view, _KEY, last)
+    else:
+        health = health_of(view, _KEY, last)
+        panel = replace(same, blocks=(*same.blocks[: -len(health)], *health))
+    lead = (f"Made at {stamp(now)} from at most {last:,} windows. Estimates are noisy on purpose: read the intervals.",)
+    served = Served(f"{PATH}{name}", version, f"{PATH}{name}/pieces/{_pieces(_series(panel))}")
+    return Made(version, now, panel, titled(deployment, lead, [panel], served).encode())
