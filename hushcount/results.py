@@ -72,6 +72,7 @@ COLUMNS = (
     Column("mechanism", "string"),
     Column("epsilon", "double"),
 )
+_COMPACT = str.maketrans("", "", "-:")
 _FILE = re.compile(
     r"campaign=(?P<campaign>[^/]+)/window=(?P<window>[0-9]{8}T[0-9]{6}Z)/(?P<file>[0-9]{6,}-[0-9a-f]{16})\.parquet"
 )
@@ -120,7 +121,8 @@ def read(
     Args:
         path: the folder "estimates" of a store: a local path, gs:// or s3://.
         campaign: id of the campaign to read; None: all.
-        windows: names of the windows to read, as in 20261121T000000Z; None: all.
+        windows: the windows to read, each as 20261121T000000Z or as `hushcount ask` prints it: 2026-11-21T13:00Z; a day
+            names all its windows. None: all.
         items: the items whose rows to read, spelled as in the table; None: all rows.
 
     Raises:
@@ -138,9 +140,13 @@ def read(
         known = sorted({file["campaign"] for file in files})
         raise UsageError(f"campaign is {campaign!a}, must be one of {', '.join(known)}")
     if windows is not None:
-        names = {windows} if isinstance(windows, str) else set(windows)
-        if missing := names - {file["window"] for file in chosen}:
-            raise UsageError(f"window is {min(missing)!a}, must be one of those with estimates, as in 20261121T000000Z")
+        there, names = {file["window"] for file in chosen}, set[str]()
+        for window in [windows] if isinstance(windows, str) else windows:
+            begin = window.translate(_COMPACT).removesuffix("Z")
+            if not (meant := {name for name in there if name.startswith(begin)}):
+                span = f"{len(there):,} windows from {min(there)} to {max(there)}"
+                raise UsageError(f"window is {window!a}, must be one of those with estimates: {span}")
+            names |= meant
         chosen = [file for file in chosen if file["window"] in names]
     wanted = None if items is None else arrow.array(sorted(set(items)), arrow.string())
     return arrow.concat_tables(
@@ -212,5 +218,5 @@ def _pyarrow() -> Any:
     try:
         import pyarrow
     except ModuleNotFoundError:
-        raise UsageError("hushcount.results needs pyarrow: pip install 'hushcount[results]'") from None
+        raise UsageError("hushcount.results needs pyarrow: pip install pyarrow") from None
     return pyarrow

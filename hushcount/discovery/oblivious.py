@@ -103,7 +103,6 @@ def library() -> Any:
         from voprf import ristretto
     except ImportError:
         raise UsageError(
-            "the campaign's names come from an evaluator, and the package voprf is not installed: "
-            "run pip install 'hushcount[oblivious]'"
+            "the campaign's names come from an evaluator, and the package voprf is not installed: run pip install voprf"
         ) from None
     return ristretto

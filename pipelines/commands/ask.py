@@ -72,7 +72,7 @@ def item(
     table = items_table(source, items)
     shown = (items or most_frequent(table))[:show]
     if plot is not None:
-        write_plot(plot, table, shown)
+        write_plot(plot, table, shown, source.ends)
     says = [*sentences.of_items(table, shown, of_all=not items), *sentences.of_results(source.counted)]
     charts = answer_tables.trends(answer_tables.title_of(source), table, shown)
     people = [*charts, *answer_tables.over_windows(source.name, table, shown)]
@@ -169,6 +169,7 @@ def total(
         *sentences.of_cut(show, len(seen)),
         *([] if seen else sentences.of_nothing(source)),
         sentences.of_totals(len(groups)),
+        *([] if chosen.names else sentences.of_found(source, table)),
         *left_out,
         *sentences.of_results(source.counted),
     ]

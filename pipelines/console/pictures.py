@@ -14,6 +14,4 @@ def require_pictures(what: str) -> None:
         what: The option that draws.
     """
     if find_spec("matplotlib") is None:
-        raise UsageError(
-            f"{what} needs matplotlib, which is not installed: pip install 'hushcount-server[plots]', or leave it out"
-        )
+        raise UsageError(f"{what} needs matplotlib, which is not installed: pip install matplotlib, or leave it out")

@@ -23,10 +23,11 @@ from pipelines.files import storage
 from pipelines.jobs import results
 from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, shown_counts, unbiased_of, was_combined
 from pipelines.jobs.table_files import schema_of
+from pipelines.questions.findings import share_of
 from pipelines.questions.sources import Place, Source
 
-SCHEMA = schema_of("window", "epoch", "item", "reports", *results.COLUMNS[1:], "backfilled", "repeated")
-"""Columns of a table of items; counts and errors are in users.
+SCHEMA = schema_of("window", "epoch", "item", "reports", "share", *results.COLUMNS[1:], "backfilled", "repeated")
+"""Columns of a table of items; counts and errors are in users. `share` is `count / reports`, within 0..1.
 
 `backfilled`: whether the window is before the item's discovery. `repeated`: whether clients repeat their answers.
 Intervals in columns that end in "_all" hold for all rows together, because among many single intervals some always
@@ -115,6 +116,7 @@ def _rows(
         {
             **row,
             **shared,
+            "share": share_of(row["count"], counted.reports),
             # A count that discovery released is never of a window before the value's discovery.
             "backfilled": row["source"] == "estimate" and place.window < first_seen.get(row["item"], ""),
         }

@@ -20,15 +20,16 @@ from pipelines.questions.items import item_rows
 from pipelines.questions.sources import Source
 
 SCHEMA = schema_of(
-    "item", "first_seen", "last_seen", "listed", "decision", "window", "epoch", "source", "reports", "count",
-    "standard_error", "collision_error", "low", "high", "low_all", "high_all", "detected_all", "repeated",
+    "item", "first_seen", "last_seen", "listed", "decision", "window", "epoch", "source", "reports", "share",
+    "count", "standard_error", "collision_error", "low", "high", "low_all", "high_all", "detected_all", "repeated",
 )  # fmt: skip
 """Columns: each discovered value has a row for each window since its discovery with a count, or one row without count.
 
 `first_seen` and `last_seen` are windows; `listed`: whether the newest dictionary has the value. `decision` of the
 operator: approved, rejected or waiting; "" if no decision is needed. `source`: "estimate", or "discovery" for the noisy
 count that discovery released. In a row without a count, `window` and all columns after `window` are null. Counts and
-errors are in users; intervals in columns that end in "_all" hold for all rows together.
+errors are in users, `share` is `count / reports`, within 0..1. Intervals in columns that end in "_all" hold for all
+rows together.
 """
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from hushcount.arrays import FloatArray
 from hushcount.collection.windows import is_window, window_start
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_once
@@ -20,8 +24,11 @@ _LONGEST = 60
 """The most letters of an item in the legend; a longer item is cut."""
 
 
-def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
-    """Draw the shares of items over windows with their intervals into a new file.
+def write_plot(path: Path, table: pa.Table, items: Sequence[str], ends: Mapping[str, datetime]) -> None:
+    """Draw the shares of items over windows with their intervals into a new file; a missing window is a gap.
+
+    Args:
+        ends: when each window ends, by name.
 
     Raises:
         UsageError: the file's name ends in neither .png nor .svg, or the file exists, or a row is of a result folder,
@@ -40,8 +47,7 @@ def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
     axes = sheet.add_subplot()
     for item in items:
         line = sorted((row for row in rows if row["item"] == item), key=lambda row: (row["window"], row["epoch"]))
-        when = np.array([window_start(row["window"]).replace(tzinfo=None) for row in line], dtype="datetime64[s]")
-        shares, low, high = ([share_of(row[name], row["reports"]) for row in line] for name in ("count", "low", "high"))
+        when, (shares, low, high) = _curve(line, ends)
         (drawn,) = axes.plot(when, shares, marker="o", markersize=3, label=_label(item))
         axes.fill_between(when, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0)
     axes.set_ylabel("share of reports, with its interval")
@@ -55,6 +61,21 @@ def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
     metadata = {"Software": None} if path.suffix == ".png" else {"Date": None}
     sheet.savefig(buffer, format=path.suffix[1:], dpi=110, metadata=metadata)
     write_once(path, "plot", buffer.getvalue(), _FILE_MODE)
+
+
+def _curve(
+    line: Sequence[Mapping[str, Any]], ends: Mapping[str, datetime]
+) -> tuple[npt.NDArray[np.datetime64], FloatArray]:
+    """Return when windows begin, and float64[3, times], the shares and their limits; NaN breaks a curve at a gap."""
+    when, shares = [], []
+    for before, row in zip((None, *line), line, strict=False):
+        start = window_start(row["window"])
+        if before is not None and ends[before["window"]] < start:
+            when.append(start)
+            shares.append([np.nan] * 3)
+        when.append(start)
+        shares.append([share_of(row[name], row["reports"]) for name in ("count", "low", "high")])
+    return np.array([one.replace(tzinfo=None) for one in when], "datetime64[s]"), np.transpose(shares)
 
 
 def _label(item: str) -> str:

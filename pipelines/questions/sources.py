@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -25,9 +27,11 @@ from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
 from pipelines.windows.collecting import collecting
 from pipelines.windows.intake import intake_of
+from pipelines.windows.rules import calendar_of
 from pipelines.windows.stored import stored_files
 
 _COMPACT = str.maketrans("", "", "-: ")
+_TIME = re.compile(r"[0-9]{6}([0-9]{2}(T[0-9]{2}([0-9]{2}([0-9]{2})?)?)?)?")
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,14 @@ class Source:
         """The first window of each discovered item."""
         return {} if self.tracked is None else {one.item: one.first_seen or "" for one in self.tracked.discovered}
 
+    @cached_property
+    def ends(self) -> Mapping[str, datetime]:
+        """When each window ends, by name; empty for folders."""
+        if self.deployment is None:
+            return {}
+        calendar = calendar_of(self.deployment, Logs(self.deployment).read(self.name))
+        return {name: calendar.named(name).end for name in self.windows}
+
     def of(self, windows: Sequence[str]) -> Source:
         """Return a source with the results of these windows only; a tally that was read is not read again."""
         chosen = set(windows)
@@ -150,12 +162,37 @@ class Source:
             )
         raise UsageError(f"window is {window!a}, must be {self._range}")
 
+    def between(self, first: str | None, end: str | None) -> Source:
+        """Return a source with the windows that begin in a range of time, in UTC.
+
+        Args:
+            first, end: a month, day, hour, minute or second, as 2026-12, 2026-12-24 or 2026-12-24T13:00Z; all windows
+                that begin in it are in the range. None: from the oldest, or to the newest window.
+
+        Raises:
+            UsageError: a text is no time, or no window with results begins in the range.
+        """
+        begin, last = (_prefix(name, text) for name, text in (("--from", first), ("--to", end)))
+        chosen = [one for one in self.windows if begin <= one[: len(begin)] and one[: len(last)] <= last]
+        if chosen:
+            return self.of(chosen)
+        given = " ".join(f"{name} {text}" for name, text in (("--from", first), ("--to", end)) if text is not None)
+        raise UsageError(f"no window begins in {given}: choose {self._range}")
+
     @property
     def _range(self) -> str:
         first, *others = window_names(self.windows).values()
         if not others:
             return f"{first}, the only one with results"
         return f"one of the {len(others) + 1:,} windows with results, {first} to {others[-1]}"
+
+
+def _prefix(option: str, text: str | None) -> str:
+    """Return how the names of all windows begin that begin in a month, a day or a part of a day; "" for None."""
+    prefix = "" if text is None else text.translate(_COMPACT).removesuffix("Z")
+    if text is not None and not _TIME.fullmatch(prefix):
+        raise UsageError(f"{option} is {text!a}, must be a time, as 2026-12, 2026-12-24 or 2026-12-24T13:00Z")
+    return prefix
 
 
 def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -> list[Place]:

@@ -15,7 +15,7 @@ class Span:
     Attributes:
         last: number of newest windows; None: the question's own number.
         window: the only window.
-        first, end: the first and the last window of a range; None: the oldest, or the newest window.
+        first, end: the range of windows, as `Source.between` reads it.
     """
 
     last: int | None = None
@@ -38,17 +38,10 @@ class Span:
         """Return a source with the chosen windows only.
 
         Raises:
-            UsageError: a text means no window with results, or several, or the range ends before it begins.
+            UsageError: the text of a window means no window with results, or several; or the range has none.
         """
-        windows = source.windows
-        if not self.is_named:
-            return source if self.last is None else source.of(windows[-self.last :])
-        begin, end = (None if one is None else windows.index(source.named(one)) for one in self._ends)
-        first, last = begin or 0, len(windows) - 1 if end is None else end
-        if first > last:
-            raise UsageError(f"--from is {self.first!a}, must not be after --to, {self.end!a}")
-        return source.of(windows[first : last + 1])
-
-    @property
-    def _ends(self) -> tuple[str | None, str | None]:
-        return (self.first, self.end) if self.window is None else (self.window, self.window)
+        if self.window is not None:
+            return source.of([source.named(self.window)])
+        if self.is_named:
+            return source.between(self.first, self.end)
+        return source if self.last is None else source.of(source.windows[-self.last :])

@@ -240,6 +240,27 @@ def test_each_printed_name_of_a_window_is_taken(asked: Site) -> None:
         source.named("2026-11-23")
 
 
+def test_a_range_has_all_windows_that_begin_in_its_months_days_or_hours(asked: Site) -> None:
+    (place, *_) = from_store(asked.deployment, "android").places
+    hours = [f"202611{day}T{hour:02d}0000Z" for day in (22, 23) for hour in range(24)]
+    source = Source("android", tuple(replace(place, window=window) for window in hours))
+    for first, end, chosen in (
+        ("2026-11-22", "2026-11-22", hours[:24]),
+        ("2026-11", "2026-11", hours),
+        ("2026-11-01", "2026-12-31", hours),
+        ("2026-11-22T22:00Z", None, hours[22:]),
+        (None, "2026-11-23T01", hours[:26]),
+        ("2026-11-22T22:00Z", "2026-11-23T01:30Z", hours[22:26]),
+        (hours[5], hours[7], hours[5:8]),
+    ):
+        assert list(source.between(first, end).windows) == chosen
+    for first, end in (("2026-11-24", None), (None, "2026-10"), ("2026-11-23", "2026-11-22")):
+        with pytest.raises(UsageError, match="48 windows with results, 2026-11-22T00:00Z to 2026-11-23T23:00Z"):
+            source.between(first, end)
+    with pytest.raises(UsageError, match="--from is '2026', must be"):
+        source.between("2026", None)
+
+
 def batches(site: Site, campaign: str) -> list[str]:
     return sorted(path.name for path in (site.store / "results" / campaign).iterdir())
 

@@ -8,17 +8,20 @@ import math
 import shutil
 import warnings
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.collection.windows import window_text
+from hushcount.collection.windows import window_start, window_text
 from pipelines.jobs import results
 from pipelines.monitoring.dashboard import page_of
-from pipelines.questions.plot import write_plot
+from pipelines.questions.plot import _curve, write_plot
+from pipelines.questions.sources import from_store
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, files_of, refused, write_lines
 from tests.support.site import Site, at
@@ -83,13 +86,25 @@ def test_a_picture_shows_names_as_they_are(tmp_path: Path) -> None:
             for day in (0, 1)
         ]
     )
+    ends = {window_name(day): at(day + 1) for day in (0, 1)}
     for path in (tmp_path / "plot.png", tmp_path / "plot.svg"):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            write_plot(path, table, items)
+            write_plot(path, table, items, ends)
         assert b"<script>" not in path.read_bytes()
     drawn = path.read_text()
     assert all(f"<!--  {name} -->" in drawn for name in items[:2])
+
+
+def test_a_picture_breaks_a_line_where_windows_are_missing(site: Site) -> None:
+    line = [{"window": window_name(day), "count": 2.0, "low": 1.0, "high": 3.0, "reports": 9} for day in (0, 1, 4)]
+    ends = {row["window"]: window_start(row["window"]) + timedelta(days=1) for row in line}
+    when, curves = _curve(line, ends)
+    assert curves.shape == (3, 4)
+    assert np.isnan(curves).tolist() == [[False, False, True, False]] * 3
+    assert when.tolist() == sorted(when.tolist())
+    source = from_store(site.deployment, "words")
+    assert source.ends == {name: window_start(name) + timedelta(days=1) for name in source.windows}
 
 
 def test_a_result_in_the_place_of_another_window_is_refused(site: Site, whole: Site) -> None:
