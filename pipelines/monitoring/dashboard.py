@@ -11,6 +11,7 @@ from pipelines.console.tables import stamp
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.log.facts import Times
+from pipelines.monitoring.known import Known
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.monitoring.panel_differences import changes_of, comparison
 from pipelines.monitoring.panel_discovered import discovered_of
@@ -58,14 +59,18 @@ def titled(deployment: Deployment, lead: Sequence[str], panels: Sequence[Panel],
     return render(name, lead, panels, "Hushcount", logo, served)
 
 
-def panel_of(view: View, key: str, last: int) -> tuple[Panel, Shown | None]:
-    """Return the panel of a campaign, and the campaign's results if it has any; `key` names it on its page.
+def panel_of(view: View, key: str, last: int, before: Known | None = None) -> tuple[Panel, Shown | None]:
+    """Return the panel of a campaign, and the campaign's results if it has any.
 
     The last blocks of the panel are those of `health_of`.
+
+    Args:
+        key: names the campaign on its page.
+        before: the numbers of an earlier panel of this campaign.
     """
     health = health_of(view, key, last)
     try:
-        shown = Shown(of_epochs(view.deployment, view.epochs, last), key, _calendar(view))
+        shown = Shown(of_epochs(view.deployment, view.epochs, last), key, _calendar(view), Known(before))
         found = discovered_of(shown)
         asked = (trend_of(shown), *changes_of(shown), *groups_of(shown), *([] if found is None else [found]))
     except HushcountError as error:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from hushcount.collection.windows import window_names
 from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.statement import statement
+from pipelines.monitoring.known import Known
 from pipelines.questions.sources import Source
 from pipelines.windows.calendar import Calendar
 
@@ -21,11 +22,13 @@ class Shown:
         source: the campaign's results.
         key: an id that distinguishes the campaign on the page.
         calendar: the campaign's windows.
+        known: numbers that were computed before.
     """
 
     source: Source
     key: str
     calendar: Calendar
+    known: Known = field(default_factory=Known)
 
     @property
     def name(self) -> str:

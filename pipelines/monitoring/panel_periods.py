@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
+from hushcount.arrays import FloatArray
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
@@ -47,13 +49,12 @@ def longer(shown: Shown, windows: Series) -> Mapping[Grain, Series]:
     Args:
         windows: the same items and groups, window by window.
     """
-    results = shown.source.counted
     groups = (*(Group(item, (item,)) for item in shown.source.followed), *declared_groups(shown.source))
     found: dict[Grain, Series] = {}
     for grain in ("day", "week", "month"):
         periods = periods_of(grain, windows.times)
         if 2 <= len(periods) < len(set(windows.times)):
-            found[grain] = _totals(windows, results, groups, periods)
+            found[grain] = _totals(shown, windows, groups, periods)
     return found
 
 
@@ -84,25 +85,33 @@ def _period(grain: Grain, moment: datetime) -> tuple[datetime, datetime]:
     return first, first + (7 * _DAY if grain == "week" else _DAY)
 
 
-def _totals(windows: Series, results: Sequence[Counted], groups: Sequence[Group], periods: Sequence[Period]) -> Series:
-    confidence = Levels().confidence
-    count, low, high = (np.full((len(groups), len(periods)), np.nan) for _ in range(3))
-    found = np.zeros(count.shape, dtype=bool)
-    for number, period in enumerate(periods):
-        part = [results[place] for place in period.places]
-        lacking = {item for one in part for item in one.lacks([item for group in groups for item in group.items])}
-        there = [row for row, group in enumerate(groups) if lacking.isdisjoint(group.items)]
-        # Apart, because a group may have no error where items have one.
-        for many in (False, True):
-            rows = [row for row in there if (len(groups[row].items) > 1) == many]
-            if (sums := _total(part, [groups[row] for row in rows])) is not None:
-                count[rows, number], low[rows, number], high[rows, number] = sums.count, sums.low, sums.high
-                found[rows, number] = sums.p_value <= (1.0 - confidence) / count.size
+def _totals(shown: Shown, windows: Series, groups: tuple[Group, ...], periods: Sequence[Period]) -> Series:
+    source = shown.source
+    parts = []
+    for period in periods:
+        part = [source.counted[place] for place in period.places]
+        paths = tuple(source.places[place].directory for place in period.places)
+        parts.append(shown.known.of((paths, groups), partial(_numbers, part, groups)))
+    count, low, high, p_value = np.stack(parts, axis=-1)
+    found = p_value <= (1.0 - Levels().confidence) / count.size
     labels = tuple(f"{one.begin:%Y-%m-%d}" for one in periods)
     times = tuple((int(one.begin.timestamp()), int(one.end.timestamp())) for one in periods)
-    reports = tuple(sum(results[place].reports for place in one.places) for one in periods)
-    partial = tuple(number for number, one in enumerate(periods) if one.partial)
-    return Series(windows.items, labels, times, reports, count, low, high, found, windows.first, partial)
+    reports = tuple(sum(source.counted[place].reports for place in one.places) for one in periods)
+    short = tuple(number for number, one in enumerate(periods) if one.partial)
+    return Series(windows.items, labels, times, reports, count, low, high, found, windows.first, short)
+
+
+def _numbers(results: Sequence[Counted], groups: Sequence[Group]) -> FloatArray:
+    """Return float64[4, groups]: count, low, high and p-value of totals; NaN: a result lacks an item of the group."""
+    numbers = np.full((4, len(groups)), np.nan)
+    lacking = {item for one in results for item in one.lacks([item for group in groups for item in group.items])}
+    there = [row for row, group in enumerate(groups) if lacking.isdisjoint(group.items)]
+    # Apart, because a group may have no error where items have one.
+    for many in (False, True):
+        rows = [row for row in there if (len(groups[row].items) > 1) == many]
+        if (sums := _total(results, [groups[row] for row in rows])) is not None:
+            numbers[:, rows] = sums.count, sums.low, sums.high, sums.p_value
+    return numbers
 
 
 def _total(results: Sequence[Counted], groups: Sequence[Group]) -> Totals | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
-from hushcount.arrays import IntArray
+from hushcount.arrays import FloatArray, IntArray
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Estimate, Levels
 from hushcount.oracles.sight import sight_of
@@ -46,13 +47,14 @@ def trend_of(shown: Shown) -> Block:
 def _each_window(shown: Shown, items: Sequence[str], groups: Sequence[Group]) -> Series:
     results, confidence = shown.source.counted, Levels().confidence
     names = (*items, *(f"group {group.name}" for group in groups))
-    count, low, high = (np.full((len(names), len(results)), np.nan) for _ in range(3))
-    found = np.zeros(count.shape, dtype=bool)
-    for number, result in enumerate(results):
-        for rows, estimate in _estimates(result, items, groups):
-            count[rows, number] = estimate.count
-            low[rows, number], high[rows, number] = estimate.interval(confidence)
-            found[rows, number] = estimate.detected(1.0 - confidence, count.size)
+    count, low, high, p_value = np.stack(
+        [
+            shown.known.of((place.directory, tuple(items), tuple(groups)), partial(_numbers, result, items, groups))
+            for place, result in zip(shown.source.places, results, strict=True)
+        ],
+        axis=-1,
+    )
+    found = p_value <= (1.0 - confidence) / count.size
     reports = tuple(one.reports for one in results)
     largest = np.max(np.where(found, count / np.array(reports), -np.inf), axis=1)[: len(items)]
     first = tuple(int(place) for place in np.argsort(-largest, kind="stable")[:_FIRST] if found[place].any())
@@ -63,6 +65,14 @@ def _each_window(shown: Shown, items: Sequence[str], groups: Sequence[Group]) ->
     )
     times = tuple(shown.times[one.window] for one in results)
     return Series(names, labels, times, reports, count, low, high, found, first)
+
+
+def _numbers(result: Counted, items: Sequence[str], groups: Sequence[Group]) -> FloatArray:
+    """Return float64[4, items and groups]: count, low, high and p-value in a result; NaN: it did not count the item."""
+    numbers = np.full((4, len(items) + len(groups)), np.nan)
+    for rows, estimate in _estimates(result, items, groups):
+        numbers[:, rows] = estimate.count, *estimate.interval(Levels().confidence), estimate.p_values()
+    return numbers
 
 
 def _unseen(newest: Counted, looks: int) -> str:

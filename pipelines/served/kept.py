@@ -19,6 +19,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.epochs.tracked_items import ITEMS_FILE
 from pipelines.handover.hops import outputs
 from pipelines.monitoring.dashboard import health_of, panel_of, titled
+from pipelines.monitoring.known import Known
 from pipelines.pages.figures import Panel, Served, Trend
 from pipelines.pages.series import Grain, Series
 
@@ -39,6 +40,7 @@ class Made:
     at: datetime
     panel: Panel
     html: bytes
+    known: Known
 
     @property
     def all_series(self) -> Mapping[Grain, Series]:
@@ -59,7 +61,8 @@ class Made:
     def bytes(self) -> int:
         """About the memory that it takes."""
         # The rows of the panel are about as large as their HTML.
-        return 2 * len(self.html) + sum(3 * one.count.nbytes + one.found.nbytes for one in self.all_series.values())
+        series = sum(3 * one.count.nbytes + one.found.nbytes for one in self.all_series.values())
+        return 2 * len(self.html) + self.known.bytes + series
 
 
 class Campaigns:
@@ -86,8 +89,7 @@ class Campaigns:
         async with self._locks[name]:
             version, known = await self.version(name), self._made.get(name)
             if known is None or known.version != version or self._clock.now() - known.at > _STATE_AGE:
-                same = known.panel if known is not None and known.version == version else None
-                made = partial(_made, self.deployment, name, version, self._clock.now(), self._last, same)
+                made = partial(_made, self.deployment, name, version, self._clock.now(), self._last, known)
                 known = await asyncio.get_running_loop().run_in_executor(self._slow, made)
             self._made[name] = known
             self._made.move_to_end(name)
@@ -110,14 +112,17 @@ def _version(deployment: Deployment, name: str) -> str:
     return hashlib.sha256(listed + (tracked.read_bytes() if tracked.exists() else b"")).hexdigest()[:16]
 
 
-def _made(deployment: Deployment, name: str, version: str, now: datetime, last: int, same: Panel | None) -> Made:
-    """Return the campaign; `same` is its panel of the same version, of which only the state of the jobs is old."""
+def _made(deployment: Deployment, name: str, version: str, now: datetime, last: int, before: Made | None) -> Made:
+    """Return the campaign; of `before`, its older self, what still holds is not computed again."""
     (view,) = View(deployment, now, [read_campaign(deployment.campaigns / name)]).each()
-    if same is None:
-        panel, _ = panel_of(view, _KEY, last)
-    else:
+    known = None if before is None else before.known
+    if before is not None and before.version == version:
+        # Only the state of the jobs is old.
         health = health_of(view, _KEY, last)
-        panel = replace(same, blocks=(*same.blocks[: -len(health)], *health))
+        panel = replace(before.panel, blocks=(*before.panel.blocks[: -len(health)], *health))
+    else:
+        panel, shown = panel_of(view, _KEY, last, known)
+        known = None if shown is None else shown.known
     lead = (f"Made at {stamp(now)} from at most {last:,} windows. Estimates are noisy on purpose: read the intervals.",)
     served = Served(f"{PATH}{name}", version, f"{PATH}{name}/pieces/{_pieces(_series(panel))}")
-    return Made(version, now, panel, titled(deployment, lead, [panel], served).encode())
+    return Made(version, now, panel, titled(deployment, lead, [panel], served).encode(), known or Known())

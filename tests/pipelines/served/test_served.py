@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -17,13 +18,16 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import ignored_auth, negative_data_rejection, positive_data_acceptance
 
+from hushcount.arrays import FloatArray
+from hushcount.questions.counted import Counted
 from pipelines.epochs.tracked_items import ITEMS_FILE
+from pipelines.monitoring import panel_trends
 from pipelines.monitoring.dashboard import page_of
 from pipelines.pages.assets import policy
 from pipelines.pages.series import PIECE
 from pipelines.served.kept import Campaigns, Made
 from tests.support.clocks import Hands
-from tests.support.collecting import collect
+from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
 from tests.support.served import serving
 from tests.support.site import Site, at
@@ -128,6 +132,35 @@ def test_results_are_not_computed_again_for_the_state_of_the_jobs(tmp_path: Path
     # What discovery found is another version of the page, though no result is new.
     (site.campaign.parent / ITEMS_FILE).write_text("{}")
     assert asyncio.run(campaigns.version("words")) != first.version
+
+
+def test_a_new_window_is_computed_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hands = Hands(at(0).timestamp())
+    site = Site(tmp_path, tail='[analyzer.groups]\nfirst = {items = ["alpha", "beta"]}\n')
+    computed: list[str] = []
+    numbers = panel_trends._numbers
+
+    def counted(result: Counted, *others: Any) -> FloatArray:
+        computed.append(result.window)
+        return numbers(result, *others)
+
+    monkeypatch.setattr(panel_trends, "_numbers", counted)
+    kept = Campaigns(site.deployment, hands.clock, 100)
+    for day in range(3):
+        collect(site.store, site.campaign, ["alpha"] * 300, day=day)
+        site.run(day + 1.1)
+        hands.now = at(day + 1.2).timestamp()
+        made = asyncio.run(kept.made("words"))
+        assert computed == [window_name(day)]
+        computed.clear()
+        anew = asyncio.run(Campaigns(site.deployment, hands.clock, 100).made("words"))
+        assert computed == [window_name(one) for one in range(day + 1)]
+        computed.clear()
+        # Detections are corrected for all counts, also for those that were computed before.
+        assert {grain: one.digest for grain, one in made.all_series.items()} == {
+            grain: one.digest for grain, one in anew.all_series.items()
+        }
+        assert made.bytes == anew.bytes
 
 
 def test_programs_get_the_numbers_that_ask_says(site: Site, pages: httpx.Client) -> None:
