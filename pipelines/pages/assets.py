@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 
 SCRIPTS = (
-    "svg", "state", "time", "pointing", "tables", "files", "intervals", "columns", "dots", "parts", "data", "lines",
-    "search", "trend", "drill", "tabs", "renewal", "page",
+    "svg", "state", "time", "pointing", "tables", "files", "intervals", "columns", "dots", "parts", "renewal", "data",
+    "lines", "search", "trend", "drill", "tabs", "page",
 )  # fmt: skip
 """Names of the script modules; each module comes after the modules that it imports."""
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+)\.js";\n', re.MULTILINE)

@@ -37,9 +37,10 @@ const COMMANDS = {
   // Another tab of the same device.
   tab: ({ page, url }) => open(pages[page].context(), url),
   evaluate: async ({ page, code, given }) => {
-    const run = () => pages[page].evaluate(`(${code})(${JSON.stringify(given ?? null)})`);
     // A page that reloads itself loses what runs in it: it is run again in the new one.
-    return run().catch((error) => (/context was destroyed/.test(error) ? run() : Promise.reject(error)));
+    const again = (error) => (/context was destroyed/.test(error) ? run() : Promise.reject(error));
+    const run = () => pages[page].evaluate(`(${code})(${JSON.stringify(given ?? null)})`).catch(again);
+    return run();
   },
   offline: ({ page, value }) => pages[page].context().setOffline(value),
   // The tab's process ends at once: no event of the page is heard.

@@ -29,10 +29,11 @@ from pipelines.pages.figures import (
 from pipelines.pages.page import render
 from pipelines.pages.series import Series
 from tests.browser.chromium import Chromium, Tab
+from tests.support.collecting import collect
 from tests.support.jobs import done
-from tests.support.looked_at import CAMPAIGNS, FOUND, ITEMS, RISER, looked_at
+from tests.support.looked_at import CAMPAIGNS, FOUND, ITEMS, RISER, looked_at, values
 from tests.support.served import serving
-from tests.support.site import Site
+from tests.support.site import Site, at
 
 DAYS, CLIENTS = 3, 1500
 HOSTILE = (
@@ -284,6 +285,16 @@ def test_a_served_page_fetches_an_item_from_its_own_server_when_it_is_chosen(bro
     first = tab.run("() => [...document.querySelectorAll('.chosen bdi')].map((one) => one.textContent)")
     other = next(item for item in ITEMS if item not in first)
     tab.run("() => document.querySelector('.search').focus()")
+    tab.offline(True)
+    tab.type(other)
+    tab.press("Enter")
+    tab.run("""async () => {
+      while (!/cannot be drawn/.test(document.querySelector('.said').textContent)) {
+        await new Promise((done) => setTimeout(done, 5));
+      }
+    }""")
+    tab.offline(False)
+    browser.requests()
     tab.type(other)
     tab.press("Enter")
     tab.run(
@@ -298,3 +309,34 @@ def test_a_served_page_fetches_an_item_from_its_own_server_when_it_is_chosen(bro
     assert tab.run("() => document.querySelectorAll('.chosen li').length") == min(len(first) + 1, 6)
     assert browser.faults() == []
     assert serious(tab) == []
+
+
+def test_a_page_follows_its_results_and_keeps_what_was_chosen(browser: Chromium, site: Site, tmp_path: Path) -> None:
+    own, path = site.copied(tmp_path / "site"), Path("campaigns") / CAMPAIGNS[0] / f"{CAMPAIGNS[0]}.json"
+    with serving(own.config, tmp_path / "served.log") as address:
+        tab = browser.device(f"{address}campaigns/{CAMPAIGNS[0]}")
+        tab.run(READY)
+        first = tab.run("() => [...document.querySelectorAll('.chosen bdi')].map((one) => one.textContent)")
+        other = next(item for item in ITEMS if item not in first)
+        for day in (DAYS, DAYS + 1):
+            version = tab.run("() => document.body.dataset.version")
+            collect(own.store, own.root / path, values(CLIENTS, rise=False), day=day)
+            own.run(day + 1.1, sure=True)
+            if day == DAYS:
+                # Its numbers are not there any more.
+                tab.run("() => document.querySelector('.search').focus()")
+                tab.type(other)
+                tab.press("Enter")
+            else:
+                tab.run("() => document.dispatchEvent(new Event('visibilitychange'))")
+            tab.run(
+                """async (old) => {
+              while (document.body.dataset.version === old) await new Promise((done) => setTimeout(done, 5));
+            }""",
+                version,
+            )
+            tab.run(READY)
+            chosen = tab.run("() => [...document.querySelectorAll('.chosen bdi')].map((one) => one.textContent)")
+            assert other in chosen
+            assert tab.run("() => document.querySelector('select.to').value") == f"{at(day):%Y-%m-%d}"
+    assert browser.faults() == []

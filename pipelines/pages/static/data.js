@@ -1,4 +1,5 @@
 // Unpack the estimates of all items in all windows, which pipelines/pages/series.py packed.
+import { look } from "./renewal.js";
 
 export const MISSING = -(2 ** 31);
 
@@ -29,8 +30,9 @@ export async function sourceOf(block) {
 
 async function fetched(address) {
   const answer = await fetch(address);
-  // Results of another version are there, or the login has ended.
-  if ([401, 404].includes(answer.status)) location.reload();
+  // The login has ended, or results of another version are there.
+  if (answer.status === 401) location.reload();
+  if (answer.status === 404) await look();
   if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
   return unpacked(new Uint8Array(await answer.arrayBuffer()));
 }

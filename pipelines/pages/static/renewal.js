@@ -2,16 +2,18 @@
 
 const EVERY = 30_000;
 
-/** Ask for the version of the results from time to time, while the page is seen; a file asks nothing. */
-export function renewed() {
+/** Load the page again if its campaign has another version of the results. */
+export async function look() {
   const { path, version } = document.body.dataset;
-  if (path === undefined) return;
-  const look = async () => {
-    if (document.hidden) return;
-    // While the server is away, the page stays as it is.
-    const answer = await fetch(`${path}/version`).catch(() => null);
-    if (answer?.ok && (await answer.text()) !== version) location.reload();
-  };
-  setInterval(look, EVERY);
-  document.addEventListener("visibilitychange", look);
+  // While the server is away, the page stays as it is.
+  const answer = await fetch(`${path}/version`).catch(() => null);
+  if (answer?.ok && (await answer.text()) !== version) location.reload();
+}
+
+/** Look from time to time, while the page is seen; a file asks nothing. */
+export function renewed() {
+  if (document.body.dataset.path === undefined) return;
+  const seen = () => document.hidden || look();
+  setInterval(seen, EVERY);
+  document.addEventListener("visibilitychange", seen);
 }

@@ -74,10 +74,15 @@ export async function trend(figure, table, renew) {
     fill(table, HEADS, all.flatMap((one) => one.points.map((point) => [one.name, ...cells(point)])));
   };
   const change = async (to, says) => {
+    const before = chosen;
     chosen = to;
+    // A page that loads itself again reads the items from its address.
     keepItems(chosen.map((one) => data.items[one.place]));
-    await draw();
-    part("said").textContent = says;
+    const failed = (error) => {
+      chosen = before;
+      return `This cannot be drawn: ${error.message}`;
+    };
+    part("said").textContent = await draw().then(() => says, failed);
   };
   const chips = (all) => {
     const values = all.map(() => html("span", { class: "value" }));
