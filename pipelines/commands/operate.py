@@ -283,8 +283,11 @@ def _show_done(done: Done, as_json: bool, waiting: list[str], deployment: Deploy
 def doctor(
     config: options.Config = options.HERE,
     test_alert: Annotated[bool, Option("--test-alert", help="Send a test alert to the receiver of [alerts].")] = False,
+    all_: Annotated[bool, Option("--all", help="Show what is good too.")] = False,
 ) -> Answer:
     """Use it after you change the deployment, or when a run fails. Exit status 1: at least one check is bad.
+
+    It shows what is not good; --all and --json show every check.
 
     Example: hushcount doctor
     """
@@ -295,10 +298,15 @@ def doctor(
     deployment = Deployment.read(config)
     checks = [*examine(deployment), *alerts(deployment, sends=test_alert)]
     styles = {"good": "green", "warning": "yellow", "bad": "bold red"}
-    rows = [(Text(check.verdict, styles[check.verdict]), check.name, check.says) for check in checks]
+    shown = [check for check in checks if all_ or check.verdict != "good"]
+    rows = [(Text(check.verdict, styles[check.verdict]), check.name, check.says) for check in shown]
+    good = sum(check.verdict == "good" for check in checks)
     bad = sum(check.verdict == "bad" for check in checks)
     return Answer(
         [{"name": one.name, "verdict": one.verdict, "says": one.says} for one in checks],
-        [Table("", ("verdict", "what", "found"), rows, words=("what", "found"))],
+        [
+            *([Table("", ("verdict", "what", "found"), rows, words=("what", "found"))] if rows else []),
+            f"{good} of {len(checks)} checks are good" + ("" if all_ else "; --all shows them"),
+        ],
         f"{bad} of {len(checks)} checks are bad: see above" if bad else "",
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from hushcount.errors import HushcountError
@@ -40,6 +40,18 @@ class Answer:
     people: Iterable[RenderableType] = ()
     failure: str = ""
     status: int = 0
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence below a table: a terminal wraps it between words, and a pipe gets it in one line."""
+
+    text: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = Text(self.text)
+        lines = text.wrap(console, options.max_width - 2) if console.is_terminal else [text]
+        yield from (Text(f"  {line.plain.rstrip()}") for line in lines)
 
 
 def out_console() -> Console:
@@ -70,7 +82,8 @@ def show(parts: Iterable[RenderableType], console: Console | None = None) -> Non
     for part in parts:
         if after_table:
             console.print()
-        console.print(part, soft_wrap=isinstance(part, str | Text))
+        whole = isinstance(part, str | Text) or (isinstance(part, Sentence) and not console.is_terminal)
+        console.print(part, soft_wrap=whole)
         after_table = isinstance(part, Table)
 
 

@@ -45,16 +45,22 @@ def page_of(deployment: Deployment, now: datetime, last: int) -> str:
     compared = comparison([shown for _, shown in made if shown is not None])
     panels += [] if compared is None else [compared]
     lead = (
-        f"Made at {stamp(now)} from at most {last:,} windows. Estimates are noisy on purpose: read the intervals.",
+        lead_of(now, last),
         *(f"Campaign {name} cannot be read: {fault}." for name, fault in faults.items()),
     )
     return titled(deployment, lead, panels)
 
 
+def lead_of(now: datetime, last: int) -> str:
+    """Return the sentence that begins a page of at most `last` windows."""
+    of = "the newest window" if last == 1 else f"the newest {last:,} windows at most"
+    return f"Made at {stamp(now)}, of {of}. Estimates are noisy on purpose: read the intervals."
+
+
 def titled(deployment: Deployment, lead: Sequence[str], panels: Sequence[Panel], served: Served | None = None) -> str:
     """Return a page with the deployment's name and logo; UsageError: the logo cannot be read."""
     own = deployment.file.dashboard
-    name = own.name or f"Deployment {deployment.path.parent.name or deployment.path.name}"
+    name = own.name or f"Deployment {deployment.path.resolve().parent.name}"
     logo = None if own.logo is None else read_logo(deployment.base / own.logo)
     return render(name, lead, panels, "Hushcount", logo, served)
 

@@ -73,7 +73,7 @@ def budget_of(view: View, key: str) -> Block:
     spent, limit = account.spent.epsilon, account.limit.epsilon
     renews = "never" if account.renews is None else account.renews
     says.append(
-        f"{spent:.4g} of epsilon {limit:g} at delta {account.limit.delta:g} is spent by {account.spent.releases:,} "
+        f"{spent:.4g} of epsilon {limit:,.6g} at delta {account.limit.delta:g} is spent by {account.spent.releases:,} "
         f"releases; it renews: {renews}."
     )
     rows = tuple(

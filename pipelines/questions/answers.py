@@ -11,7 +11,7 @@ from rich.console import RenderableType
 
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Group
-from pipelines.console.answer import Answer
+from pipelines.console.answer import Answer, Sentence
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.jobs.table_files import put_table, require_table
@@ -91,7 +91,7 @@ def answer(
         "rows": sentences.plain(table.to_pylist()),
         "says": list(says),
     }
-    return Answer(data, [*people, *(f"  {one}" for one in says)])
+    return Answer(data, [*people, *map(Sentence, says)])
 
 
 def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, ...], list[str]]:

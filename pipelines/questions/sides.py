@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hushcount.collection.windows import window_text
-from hushcount.errors import UsageError
+from hushcount.errors import NotYet, UsageError
 from pipelines.deployment.settings import Deployment
 from pipelines.questions.answer_tables import short_names
 from pipelines.questions.sources import Source, from_folders, from_store
@@ -43,7 +43,8 @@ def of_windows(
             default of `against` is `last`.
 
     Raises:
-        UsageError: a window has no results or is on both sides, or there are too few windows.
+        UsageError: a window has no results or is on both sides.
+        NotYet: there are too few windows.
     """
     windows = source.windows
     if before is not None or after is not None:
@@ -66,7 +67,7 @@ def of_windows(
         if len(windows) < last + many:
             smaller = ", or give a smaller --last or --against" if last + many > 2 else ""
             wait = f"wait for the next window's result{smaller}"
-            raise UsageError(
+            raise NotYet(
                 f"{source.name} has results of {len(windows)} window{'s' if len(windows) > 1 else ''}, a change needs "
                 f"{last + many}, {last} after and {many} before: {wait}"
             )

@@ -40,7 +40,10 @@ def sums_table(results: Sequence[Counted], groups: Sequence[Group], levels: Leve
     there = {name for table in tables for name in table["group"].to_pylist()}
     for group in groups:
         if group.name not in there:
-            raise UsageError(f"{group.items[0]!a} of group {group.name!a} was not counted in any of these windows")
+            raise UsageError(
+                f"{group.items[0]!a} of group {group.name!a} was not counted in any of these windows: correct its "
+                "name; hushcount ask top lists items"
+            )
     return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
 
 

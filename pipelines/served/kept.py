@@ -13,12 +13,11 @@ from functools import partial
 
 from hushcount.clock import Clock
 from pipelines.audit.view import View
-from pipelines.console.tables import stamp
 from pipelines.deployment.campaigns import campaign_names, read_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.epochs.tracked_items import ITEMS_FILE
 from pipelines.handover.hops import outputs
-from pipelines.monitoring.dashboard import health_of, panel_of, titled
+from pipelines.monitoring.dashboard import health_of, lead_of, panel_of, titled
 from pipelines.monitoring.known import Known
 from pipelines.pages.figures import Panel, Served, Trend
 from pipelines.pages.series import Grain, Series
@@ -123,6 +122,7 @@ def _made(deployment: Deployment, name: str, version: str, now: datetime, last: 
     else:
         panel, shown = panel_of(view, _KEY, last, known)
         known = None if shown is None else shown.known
-    lead = (f"Made at {stamp(now)} from at most {last:,} windows. Estimates are noisy on purpose: read the intervals.",)
     served = Served(f"{PATH}{name}", version, f"{PATH}{name}/pieces/{_pieces(_series(panel))}")
-    return Made(version, now, panel, titled(deployment, lead, [panel], served).encode(), known or Known())
+    return Made(
+        version, now, panel, titled(deployment, [lead_of(now, last)], [panel], served).encode(), known or Known()
+    )

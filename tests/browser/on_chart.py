@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from pipelines.monitoring.dashboard import lead_of
 from pipelines.pages.figures import Choice, Column, Figure, Guarantee, Panel, Prose, Row, Span, Trend
 from pipelines.pages.page import render
 from pipelines.pages.series import Grain, Series
@@ -34,7 +35,7 @@ LINE = (
     "One result changes the odds about one person by a factor of 5.85 at most, except with a chance of 1 in "
     "50,000,000, if the parties keep to their roles."
 )
-LEAD = "Made at 2026-01-25 10:00:00Z from at most 100 windows. Estimates are noisy on purpose: read the intervals."
+LEAD = lead_of(datetime(2026, 1, 25, 10, tzinfo=timezone.utc), 100)
 POINT = "(one) => { const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }"
 
 

@@ -169,9 +169,9 @@ def _tell_counts(console: Console, scene: Scene, found: Found, truth: Counter[st
     bias, expected = float(errors.mean()), float(kept_bias(law, true).mean())
     within = int(((low <= true) & (true <= high)).sum())
     line = (
-        f"  {_part(len(cells), len(rows), f'{scene.things} found')}; {within} of all intervals hold the truth; their "
-        f"error is {error:.2f} (root mean square), predicted {predicted:.2f}; mean error {bias:+.2f}, predicted "
-        f"{expected:+.2f}: counts near the threshold are too high"
+        f"  {_part(len(cells), len(rows), f'{scene.things} found')}; {within} of {len(rows):,} intervals hold the "
+        f"truth; their error is {error:.2f} (root mean square), predicted {predicted:.2f}; mean error {bias:+.2f}, "
+        f"predicted {expected:+.2f}: counts near the threshold are too high"
     )
     heads = (scene.thing, "truth", "count", "95 % interval", "error")
     show((Table("", heads, cells, words=(scene.thing,)), line), console)
@@ -206,6 +206,9 @@ def tell_analyzer(
         f"; the {scene.things} that were released" if campaign.discovery else ""
     )
     _tell(console, "Analyzer", did, saw, "who sent what, when, or in what order")
+    if not (directory / ESTIMATES).exists():
+        console.print(f"  no {scene.thing} was found, so none is estimated")
+        return {"items": 0}
     columns = ("item", "count", "standard_error", "collision_error", "low", "high")
     rows = sorted(read_csv_rows(str(directory / ESTIMATES), columns), key=lambda row: -truth[row["item"]])
     cells, scores, within = [], [], 0

@@ -70,9 +70,9 @@ class NextSteps:
         return f"hushcount init trial {listed} --window 1m --min-batch 100 --yes"
 
     def simulate(self, *, inside: bool = False) -> str:
-        """Return the command that sends reports of simulated people: one of two windows then has enough of them."""
-        people = 2 * self.answers.clients
-        return f"hushcount simulate --send --site {self.place.site} --policy {self._policy(inside)} --people {people}"
+        """Return the command that sends reports of simulated people."""
+        policy, people = self._policy(inside), self.answers.clients
+        return f"hushcount simulate --send --site {self.place.site} --policy {policy} --people {people}"
 
     def _policy(self, inside: bool) -> str:
         return "policy.json" if inside else shlex.quote(str(self.place.directory / "policy.json"))

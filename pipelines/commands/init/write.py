@@ -139,6 +139,7 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
         signature_path(path).name: signature.text(),
         "policy.json": terms_of(campaign, operator, answers.known).text(),
         "deployment.toml": deployment_text(answers.id, spans, place.host, place.port, listed=answers.known is not None),
+        ".gitignore": "# Keys and reports do not belong into a repository. To add a file: git add --force FILE\n*\n",
         "app.py": app_text(place.site if place.is_near else f"https://{place.host}", test_value, answers.window),
         **{f"systemd/{name}": text for name, text in units(place.directory, place.user).items()},
     }

@@ -32,7 +32,8 @@ def test_nothing_is_wrong_with_a_good_deployment(site: Site) -> None:
         "epoch", "private", "write", "disk", "volume", "clock", "campaign", "numbers",
     }  # fmt: skip
     # The clock of the command is the real one, and the window is that of today.
-    assert "numbers of words" in cli("doctor", "--config", site.config).out
+    assert "numbers of words" in cli("doctor", "--all", "--config", site.config).out
+    assert "numbers of words" not in cli("doctor", "--config", site.config).out
 
 
 def lose_key(site: Site) -> None:

@@ -14,7 +14,7 @@ from tests.support.collecting import collect
 from tests.support.jobs import cli, done
 from tests.support.site import Site, values
 
-LOOKS = ("status", "doctor", "ledger show", "ledger check", "ask top --campaign words")
+LOOKS = ("status", "doctor --all", "ledger show", "ledger check", "ask top --campaign words")
 
 
 def argv(look: str, site: Site) -> list[str]:
@@ -72,7 +72,7 @@ def test_looks_say_the_same_on_a_read_only_mount(
     for (name, look, arguments), (status, out, err) in zip(asked, told, strict=True):
         with subtests.test(name=name, look=look):
             there = cli(*arguments)
-            if look == "doctor":
+            if look == "doctor --all":
                 # It says what cannot be written, and goes on.
                 assert "numbers of words" in str(out)
             else:
@@ -86,7 +86,7 @@ def test_looks_change_no_file_and_make_none(site: Site, tmp_path: Path, subtests
             shutil.rmtree(copy.store / "log")
         before = everything(copy.root)
         for look in LOOKS:
-            if look != "doctor":
+            if look != "doctor --all":
                 with subtests.test(look=look, missing=missing):
                     cli(*argv(look, copy))
                     assert everything(copy.root) == before

@@ -10,6 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from pipelines.cli import app
+from pipelines.console.answer import Sentence, show
 from pipelines.console.tables import Table
 from tests.support.collecting import collect
 from tests.support.site import Site, values
@@ -40,7 +41,7 @@ COMMANDS = {
     "ask sum": ("ask", "sum", "--config", "deployment.toml", "--campaign", "words", "--all"),
     "ask total": ("ask", "total", "--config", "deployment.toml", "--campaign", "words"),
     "ask change": ("ask", "change", "--config", "deployment.toml", "--campaign", "words"),
-    "doctor": ("doctor", "--config", "deployment.toml"),
+    "doctor": ("doctor", "--all", "--config", "deployment.toml"),
     "ledger show": ("ledger", "show", "--ledger", "ledger.db"),
     "keys list": ("keys", "list", "--keys", "keys"),
     "plan": ("plan", "--epsilon", 1, "--dictionary-size", 26_000, "--reports", 100_000_000),
@@ -99,3 +100,15 @@ def test_cells_that_do_not_fit_beside_each_other_come_below_each_other(subtests:
             assert shown.count(f"{BIG:,} ± 12,345") == 3
             assert shown.count("[word]") == shown.count(":smile:") == 3
             assert "a [title]" in shown
+
+
+def test_a_sentence_is_wrapped_between_words_on_a_terminal_and_whole_in_a_pipe() -> None:
+    text = " ".join(f"word-{number}" for number in range(40))
+    for terminal in (True, False):
+        stream = io.StringIO()
+        show([Sentence(text)], Console(file=stream, width=60, force_terminal=terminal, color_system=None))
+        lines = stream.getvalue().splitlines()
+        assert [word for line in lines for word in line.split()] == text.split()
+        assert all(line.startswith("  ") and line == line.rstrip() for line in lines)
+        assert (len(lines) > 1) == terminal
+        assert all(len(line) <= 60 for line in lines) == terminal

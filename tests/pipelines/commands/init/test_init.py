@@ -127,7 +127,7 @@ def test_it_refuses_no_plan_but_names_the_hopeless_and_when_the_first_result_com
     trial = done(*shlex.split(plain["trial"])[1:], "--json").json
     assert (trial["directory"], trial["window"], trial["minimum_batch"]) == (str(tmp_path / "trial"), 60.0, 100)
     assert trial["trial"] is None
-    assert trial["simulate"].endswith(f" --policy {tmp_path / 'trial' / 'policy.json'} --people 20000")
+    assert trial["simulate"].endswith(f" --policy {tmp_path / 'trial' / 'policy.json'} --people 10000")
 
 
 def test_without_discovery_no_key_of_the_auxiliary_server_is_made_and_with_it_values_have_counts(

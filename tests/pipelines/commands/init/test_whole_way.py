@@ -61,10 +61,9 @@ def test_what_init_prints_leads_to_an_estimate(tmp_path: Path, monkeypatch: pyte
     assert (collecting[0], running[0], running[-1], asking, sending[0], status[0]) == (
         "collect", "run", "--watch", ["ask", "top"], "send", "status",
     )  # fmt: skip
-    # Two windows have all people together, so one of them has enough of them.
     assert simulating == [
         "simulate", "--send", "--site", f"http://127.0.0.1:{port}", "--policy", "policy.json", "--people",
-        f"{2 * CLIENTS}",
+        f"{CLIENTS}",
     ]  # fmt: skip
     monkeypatch.chdir(home)
     with process(collecting, lambda said: '"event": "started"' in said, tmp_path / "collect.log"):
