@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from typer.testing import CliRunner
 from examples import draw_addresses
 from hushcount.campaigns.campaign import Campaign
 from pipelines.cli import app
+from pipelines.commands import demo
+from pipelines.commands.demo import scenes
 from pipelines.jobs.found import read_found_items
 
 DATA = Path(__file__).parents[1] / "examples" / "data"
@@ -189,3 +192,15 @@ def test_with_oblivious_names_an_evaluator_plays_too(tmp_path: Path) -> None:
     assert "hash_key" not in campaign["discovery"]
     summary = json.loads((out / "summary.json").read_text())
     assert all(summary[scene]["discovery"]["found"] > 0 for scene in ("words", "addresses"))
+
+
+def test_a_scene_in_which_nothing_is_found_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, (*_, scene) = tmp_path / "out", scenes.SCENES
+    # Each address is of one client: one of them is found with a probability of 1e-9 at most, delta times their number.
+    monkeypatch.setattr(demo, "SCENES", [replace(scene, discovery={**(scene.discovery or {}), "delta": 1e-12})])
+    with gzip.open(tmp_path / "addresses.txt.gz", "wt", encoding="utf-8") as stream:
+        stream.writelines(f"https://example.org/{number}\n" for number in range(PEOPLE))
+    result = CliRunner().invoke(app, ["demo", "--out", str(out), "--data", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "no address was found" in result.output
+    assert json.loads((out / "summary.json").read_text())["addresses"]["items"] == 0
