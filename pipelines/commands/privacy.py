@@ -119,7 +119,10 @@ def _of_campaign(campaign: Campaign) -> _Subject:
 
 def _of_options(epsilon: float | None, name: str | None, domain: int | None, pairs: list[str]) -> _Subject:
     if epsilon is None:
-        raise UsageError("give --epsilon, or --campaign FILE; hushcount plan --shuffled-epsilon computes an epsilon")
+        raise UsageError(
+            "give --epsilon, --reports and --delta, or --campaign FILE and --reports; hushcount plan "
+            "--shuffled-epsilon computes an epsilon"
+        )
     require_epsilon(epsilon)
     if name is None:
         _refuse({"--dictionary-size": domain, "--set": pairs or None}, "without --mechanism")
@@ -130,15 +133,14 @@ def _of_options(epsilon: float | None, name: str | None, domain: int | None, pai
 
 
 def _answer(subject: _Subject, reports: int | None, delta: float | None, windows: int | None) -> dict[str, Any]:
-    if reports is None:
-        raise UsageError("give --reports N, the number of reports that are shuffled together")
-    if reports < 1:
-        raise UsageError(f"reports is {reports}, must be at least 1")
     campaign = subject.campaign
     if delta is None and campaign is not None:
         delta = campaign.shuffle.delta
-    if delta is None:
-        raise UsageError("give --delta, in (0, 1) and far below 1/reports")
+    if reports is None or delta is None:
+        many, small = "--reports (shuffled together)", "--delta (in (0, 1), far below 1/reports)"
+        raise UsageError(f"give {' and '.join([many] * (reports is None) + [small] * (delta is None))}")
+    if reports < 1:
+        raise UsageError(f"reports is {reports}, must be at least 1")
     if not 0.0 < delta < 1.0:
         raise UsageError(f"delta is {delta}, must be in (0, 1)")
     gained = subject.amplified(reports, delta)

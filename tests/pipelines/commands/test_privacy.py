@@ -137,8 +137,8 @@ def test_discovery_for_people_and_of_a_campaign(world: World) -> None:
 
 def test_what_is_refused(subtests: pytest.Subtests) -> None:
     for options, says in [
-        ((), "--epsilon, or --campaign"),
-        (("--epsilon", 1), "--reports N"),
+        ((), "--epsilon, --reports and --delta, or --campaign"),
+        (("--epsilon", 1), "and --delta ("),
         (("--epsilon", 1, "--reports", 10), "give --delta"),
         (("--epsilon", 1, "--reports", 0, "--delta", 0.1), "reports is 0"),
         (("--epsilon", 1, "--reports", 10, "--delta", 0), "delta is 0.0"),
