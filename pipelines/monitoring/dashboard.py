@@ -21,6 +21,7 @@ from pipelines.monitoring.panel_trends import trend_of
 from pipelines.pages.figures import Block, Guarantee, Panel, Prose, Served
 from pipelines.pages.logo import read_logo
 from pipelines.pages.page import render
+from pipelines.pages.text import sentence
 from pipelines.questions.sources import of_epochs
 from pipelines.windows.calendar import Calendar
 from pipelines.windows.rules import calendar_of
@@ -80,7 +81,7 @@ def panel_of(view: View, key: str, last: int, before: Known | None = None) -> tu
         found = discovered_of(shown)
         asked = (trend_of(shown), *changes_of(shown), *groups_of(shown), *([] if found is None else [found]))
     except HushcountError as error:
-        return Panel(key, view.campaign, None, (Prose(f"{key}-none", "Estimates", (f"{error}.",)), *health)), None
+        return Panel(key, view.campaign, None, (Prose(f"{key}-none", "Estimates", (sentence(error),)), *health)), None
     return Panel(key, view.campaign, Guarantee.of(shown.stated), (*asked, *health)), shown
 
 
@@ -106,4 +107,4 @@ def _made(key: str, heading: str, made: Callable[[], Block]) -> Block:
     try:
         return made()
     except HushcountError as error:
-        return Prose(key, heading, (f"{error}.",))
+        return Prose(key, heading, (sentence(error),))

@@ -9,6 +9,7 @@ from itertools import combinations
 from hushcount.errors import UsageError
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Panel, Prose, Row, Span
+from pipelines.pages.text import sentence
 from pipelines.questions.changes import Change, by_chance, changed
 from pipelines.questions.findings import verdict_of
 from pipelines.questions.selection import each_item
@@ -40,7 +41,7 @@ def changes_of(shown: Shown) -> Iterator[Block]:
     try:
         made = tuple(_drawn(*figure, ("the earlier windows", "the newest")) for figure in figures)
     except UsageError as error:
-        yield Prose(f"{shown.key}-changes", heading, (f"{error}.",))
+        yield Prose(f"{shown.key}-changes", heading, (sentence(error),))
         return
     yield made[0] if len(made) == 1 else Choice(f"{shown.key}-changes", "Compare the newest window with", made)
 

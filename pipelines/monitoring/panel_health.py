@@ -13,6 +13,7 @@ from pipelines.console.tables import by_reason
 from pipelines.ledger import overview
 from pipelines.monitoring.panel_campaign import seconds_of
 from pipelines.pages.figures import Block, Column, Figure, Part, Prose, Row
+from pipelines.pages.text import sentence
 from pipelines.windows.calendar import Calendar
 from pipelines.windows.rules import calendar_of
 
@@ -63,7 +64,7 @@ def columns_of(account: Account, last: int, calendar: Calendar) -> Iterator[Row]
 def budget_of(view: View, key: str) -> Block:
     """Return the part of its limit that a campaign has spent, and how many more windows the remaining budget lasts."""
     heading, ledger = "Privacy budget", view.deployment.ledger
-    says = [f"{_capital(finding.says)}." for finding in budget(view)]
+    says = [sentence(finding.says) for finding in budget(view)]
     described = overview.describe(ledger, view.campaign, view.clock) if ledger is not None and ledger.exists() else None
     account = None if described is None else described.accounts.get(view.campaign)
     if account is not None and account.limit is not None and account.spent.epsilon is None:
@@ -82,7 +83,3 @@ def budget_of(view: View, key: str) -> Block:
     )
     heads = ("epsilon", "amount")
     return Figure(f"{key}-budget", heading, tuple(says), "parts", heads, rows, axis="epsilon")
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]

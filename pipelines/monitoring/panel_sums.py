@@ -10,6 +10,7 @@ from hushcount.questions.counted import Group
 from hushcount.questions.selecting import by_prefix, parent_of
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Figure, Prose, Row, Span
+from pipelines.pages.text import sentence
 from pipelines.questions.findings import share_of, state_of
 from pipelines.questions.selection import declared_groups
 from pipelines.questions.sums import sums_table
@@ -60,7 +61,7 @@ def _summed(shown: Shown, key: str, heading: str, groups: Sequence[Group], separ
     try:
         table = sums_table([newest], known) if known else None
     except UsageError as error:
-        return Prose(key, heading, (f"{error}.",))
+        return Prose(key, heading, (sentence(error),))
     if table is None:
         return Prose(key, heading, ("The newest result knows none of their items.",))
     rows = tuple(_row(row, separator) for row in table.sort_by([("count", "descending")]).to_pylist())

@@ -15,6 +15,12 @@ def visible(text: str) -> str:
     return "".join(_code(letter) if _is_unseen(letter) else letter for letter in text)
 
 
+def sentence(clause: object) -> str:
+    """Return a clause, such as an error, as a sentence."""
+    text = str(clause)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 def escaped(text: str) -> str:
     """Return a text as HTML that is also safe inside an attribute."""
     return html.escape(visible(text))

@@ -116,7 +116,7 @@ def test_a_page_says_what_results_hops_and_ledger_say(tmp_path: Path) -> None:
 def test_a_deployment_without_results_has_a_page(tmp_path: Path) -> None:
     site = Site(tmp_path)
     page = page_of(site.deployment, at(0.5), 100)
-    assert "campaign words has no results" in page
+    assert "Campaign words has no results" in page
     for arguments, says in (
         ((), "give either --out FILE or --serve"),
         (("--out", tmp_path / "page.txt"), "must end in .html"),
