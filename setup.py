@@ -33,6 +33,7 @@ setup(
         "pipelines.outputs",
         "pipelines.pages",
         "pipelines.schedule",
+        "pipelines.served",
         "pipelines.streaming",
         "pipelines.windows",
     ],
