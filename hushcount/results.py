@@ -73,6 +73,7 @@ COLUMNS = (
     Column("epsilon", "double"),
 )
 _COMPACT = str.maketrans("", "", "-:")
+_MONTH = len("202611")
 _FILE = re.compile(
     r"campaign=(?P<campaign>[^/]+)/window=(?P<window>[0-9]{8}T[0-9]{6}Z)/(?P<file>[0-9]{6,}-[0-9a-f]{16})\.parquet"
 )
@@ -122,7 +123,7 @@ def read(
         path: the folder "estimates" of a store: a local path, gs:// or s3://.
         campaign: id of the campaign to read; None: all.
         windows: the windows to read, each as 20261121T000000Z or as `hushcount ask` prints it: 2026-11-21T13:00Z; a day
-            names all its windows. None: all.
+            or a month names all its windows. None: all.
         items: the items whose rows to read, spelled as in the table; None: all rows.
 
     Raises:
@@ -143,7 +144,7 @@ def read(
         there, names = {file["window"] for file in chosen}, set[str]()
         for window in [windows] if isinstance(windows, str) else windows:
             begin = window.translate(_COMPACT).removesuffix("Z")
-            if not (meant := {name for name in there if name.startswith(begin)}):
+            if not (meant := {name for name in there if name.startswith(begin) and len(begin) >= _MONTH}):
                 span = f"{len(there):,} windows from {min(there)} to {max(there)}"
                 raise UsageError(f"window is {window!a}, must be one of those with estimates: {span}")
             names |= meant

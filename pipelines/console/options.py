@@ -86,9 +86,11 @@ LastAdded = Annotated[
     int | None, Option("--last", help="Number of newest windows, added up.", min=1, max=_MOST_WINDOWS, show_default="1")
 ]
 RangeFrom = Annotated[
-    str | None, Option("--from", help="First time of a range, as 2026-12 or 2026-12-24.", show_default="the oldest")
+    str | None, Option("--from", help="First month, day or hour, as 2026-12-24.", show_default="the oldest")
 ]
-RangeTo = Annotated[str | None, Option("--to", help="Last time of the range.", show_default="the newest")]
+RangeTo = Annotated[
+    str | None, Option("--to", help="Last month, day or hour; its windows count too.", show_default="the newest")
+]
 LastTogether = Annotated[int, Option("--last", help="Number of newest windows to add up.", min=1, max=_MOST_WINDOWS)]
 Against = Annotated[
     int | None,

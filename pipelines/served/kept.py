@@ -86,15 +86,15 @@ class Campaigns:
     async def made(self, name: str) -> Made:
         """Return the campaign, computed from the results that it has now; UsageError: it cannot be read."""
         async with self._locks[name]:
-            version, known = await self.version(name), self._made.get(name)
-            if known is None or known.version != version or self._clock.now() - known.at > _STATE_AGE:
-                made = partial(_made, self.deployment, name, version, self._clock.now(), self._last, known)
-                known = await asyncio.get_running_loop().run_in_executor(self._slow, made)
-            self._made[name] = known
+            version, made = await self.version(name), self._made.get(name)
+            if made is None or made.version != version or self._clock.now() - made.at > _STATE_AGE:
+                make = partial(_made, self.deployment, name, version, self._clock.now(), self._last, made)
+                made = await asyncio.get_running_loop().run_in_executor(self._slow, make)
+            self._made[name] = made
             self._made.move_to_end(name)
         while len(self._made) > 1 and sum(one.bytes for one in self._made.values()) > _MOST_BYTES:
             self._made.popitem(last=False)
-        return known
+        return made
 
 
 def _series(panel: Panel) -> Mapping[Grain, Series]:
@@ -114,15 +114,13 @@ def _version(deployment: Deployment, name: str) -> str:
 def _made(deployment: Deployment, name: str, version: str, now: datetime, last: int, before: Made | None) -> Made:
     """Return the campaign; of `before`, its older self, what still holds is not computed again."""
     (view,) = View(deployment, now, [read_campaign(deployment.campaigns / name)]).each()
-    known = None if before is None else before.known
     if before is not None and before.version == version:
         # Only the state of the jobs is old.
-        health = health_of(view, _KEY, last)
+        health, known = health_of(view, _KEY, last), before.known
         panel = replace(before.panel, blocks=(*before.panel.blocks[: -len(health)], *health))
     else:
-        panel, shown = panel_of(view, _KEY, last, known)
-        known = None if shown is None else shown.known
+        panel, shown = panel_of(view, _KEY, last, None if before is None else before.known)
+        known = Known() if shown is None else shown.known
     served = Served(f"{PATH}{name}", version, f"{PATH}{name}/pieces/{_pieces(_series(panel))}")
-    return Made(
-        version, now, panel, titled(deployment, [lead_of(now, last)], [panel], served).encode(), known or Known()
-    )
+    page = titled(deployment, [lead_of(now, last)], [panel], served)
+    return Made(version, now, panel, page.encode(), known)

@@ -52,7 +52,7 @@ def test_rows_are_those_that_are_asked_for_in_the_order_of_windows(store: Path) 
     assert read(str(store), campaign="words").num_rows == 4
     assert read(store, "words", windows=WINDOWS[1:])["window"].to_pylist() == [WINDOWS[1]] * 2
     assert read(store, "words", windows=WINDOWS[0]).num_rows == 2
-    for day in ("2026-11-22", "2026-11-22T00:00Z"):
+    for day in ("2026-11-22", "2026-11-22T00:00Z", "20261122T00"):
         assert read(store, "words", windows=[day])["window"].to_pylist() == [WINDOWS[1]] * 2
     assert read(store, items=["a", "c"])["item"].to_pylist() == ["a"] * 4
     assert read(store, windows=[]).schema.equals(schema())
@@ -64,8 +64,9 @@ def test_what_is_not_there_is_one_sentence(store: Path, tmp_path: Path, monkeypa
         read(tmp_path / "nothing")
     with pytest.raises(UsageError, match=r"campaign is 'no'.*apps, words"):
         read(store, "no")
-    with pytest.raises(UsageError, match="window is '20261123T000000Z'"):
-        read(store, windows=["20261123T000000Z"])
+    for window in ("20261123T000000Z", "2026-11-23", "2026", ""):
+        with pytest.raises(UsageError, match=f"window is '{window}'.* 2 windows from {WINDOWS[0]} to {WINDOWS[1]}"):
+            read(store, windows=[window])
     with pytest.raises(UsageError, match="nowhere://bucket"):
         read("nowhere://bucket/estimates")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -220,7 +220,7 @@ def test_without_the_library_the_app_is_told_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "voprf", None)
     one = sender(collector)
-    with pytest.raises(NotYet, match=r"pip install 'hushcount\[oblivious\]'"):
+    with pytest.raises(NotYet, match="pip install voprf"):
         one.report(NEW)
     monkeypatch.undo()
     one._present._due = 0.0
