@@ -56,9 +56,9 @@ $(VENV)/dev: requirements-dev.lock $(VENV)/server
 demo: $(VENV)/server  ## run the whole system on example data, into demo-output/
 	$(BIN)/hushcount demo --out demo-output --overwrite
 
-test: lint package environments lanes unit  ## style, types, contracts, distributions and the tests that tell what broke: five minutes on two cores
+test: lint package environments lanes unit  ## style, types, contracts, distributions and the tests that tell what broke: ten to fifteen minutes on two cores
 
-test-all: $(VENV)/dev  ## the whole suite, jobs on Beam's own engine, with large statistics and crossed products: a quarter of an hour
+test-all: $(VENV)/dev  ## the whole suite, jobs on Beam's own engine, with large statistics and crossed products: half an hour on two cores
 	$(BIN)/python -m pytest $(WORKERS) --engine beam --hypothesis-profile=anew
 
 test-rest: $(VENV)/dev  ## what `make test-all` adds to `make unit`, after it: long tests, and on Beam's own engine the tests of jobs
