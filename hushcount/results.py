@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hushcount.collection.windows import time_prefix
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.parquet import parse_parquet
 from hushcount.formats.reading import TABLE_BYTES, take
@@ -72,8 +73,6 @@ COLUMNS = (
     Column("mechanism", "string"),
     Column("epsilon", "double"),
 )
-_COMPACT = str.maketrans("", "", "-:")
-_MONTH = len("202611")
 _FILE = re.compile(
     r"campaign=(?P<campaign>[^/]+)/window=(?P<window>[0-9]{8}T[0-9]{6}Z)/(?P<file>[0-9]{6,}-[0-9a-f]{16})\.parquet"
 )
@@ -143,8 +142,8 @@ def read(
     if windows is not None:
         there, names = {file["window"] for file in chosen}, set[str]()
         for window in [windows] if isinstance(windows, str) else windows:
-            begin = window.translate(_COMPACT).removesuffix("Z")
-            if not (meant := {name for name in there if name.startswith(begin) and len(begin) >= _MONTH}):
+            begin = time_prefix(window)
+            if begin is None or not (meant := {name for name in there if name.startswith(begin)}):
                 span = f"{len(there):,} windows from {min(there)} to {max(there)}"
                 raise UsageError(f"window is {window!a}, must be one of those with estimates: {span}")
             names |= meant

@@ -87,7 +87,7 @@ HUSHCOUNT = {
         Row("simulate", "Simulate collections of your values.", "simulate:simulate"),
     ),
     "Repair": (
-        Row("doctor", "Check keys, clocks, storage, disks, campaigns and numbers.", "operate:doctor"),
+        Row("doctor", "Check keys, clocks, storage, disks, campaigns and numbers.", "repair:doctor"),
         Row("repair", "Read rejected reports again; list lost segments.", REPAIR, "segments"),
     ),
 }

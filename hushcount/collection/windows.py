@@ -11,6 +11,8 @@ from typing import TypeVar
 _NAME = "%Y%m%dT%H%M%SZ"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"([1-9][0-9]{0,8})([smhd])")
+_MARKS = str.maketrans("", "", "-:")
+_TIME = re.compile(r"[0-9]{6}([0-9]{2}(T[0-9]{2}([0-9]{2}([0-9]{2})?)?)?)?")
 LONGEST = timedelta(days=366)
 _MOST = timedelta(days=36_600)
 # The first and last year are far from the limits of datetime, because lengths and grace periods are added to times.
@@ -120,6 +122,16 @@ def window_names(windows: Iterable[str]) -> dict[str, str]:
     starts = {name: window_start(name) for name in windows}
     days = not any((start - _ORIGIN) % timedelta(days=1) for start in starts.values())
     return {name: _text(start, days=days) for name, start in starts.items()}
+
+
+def time_prefix(text: str) -> str | None:
+    """Return how the names of all windows begin that begin in a month, a day or a part of a day; None: it is no time.
+
+    Args:
+        text: as 2026-12, 2026-12-24, 2026-12-24T13:00Z, or the name of a window.
+    """
+    prefix = text.translate(_MARKS).removesuffix("Z")
+    return prefix if _TIME.fullmatch(prefix) else None
 
 
 def window_text(window: str) -> str:

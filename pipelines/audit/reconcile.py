@@ -131,7 +131,10 @@ def overdue(view: View) -> str | None:
     """
     fold, rule = view.fold, view.rule
     window = next_window(fold.closed, fold.waiting.values(), view.intake.listed, rule, view.now)
-    if window is None or (due := window.end + rule.patience) + rule.patience >= view.now:
+    if window is None:
+        return None
+    due = window.end + rule.patience
+    if view.now <= due + rule.patience:
         return None
     number = sum(segment.records for one in view.intake.listed for segment in one.segments)
     log = "is empty" if fold.latest is None else f"has its newest entry of {shown(fold.latest)}"

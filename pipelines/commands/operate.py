@@ -1,4 +1,4 @@
-"""The commands of an operator's machine: collect, evaluate, run and doctor."""
+"""The commands of an operator's machine: collect, evaluate and run."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
-from rich.text import Text
 from typer import Exit, Option
 
 from hushcount.clock import MACHINE
 from hushcount.collection.windows import window_text
 from hushcount.errors import UsageError
 from pipelines.console import options
-from pipelines.console.answer import Answer, note, out_console, progress_console, show_json
-from pipelines.console.tables import Table, stamp
+from pipelines.console.answer import note, out_console, progress_console, show_json
+from pipelines.console.tables import stamp
 
 if TYPE_CHECKING:
     from pipelines.deployment.settings import Deployment
@@ -278,35 +277,3 @@ def _show_done(done: Done, as_json: bool, waiting: list[str], deployment: Deploy
     for what, lines, style in warnings:
         for line in lines:
             _print(progress_console(), style, f"{what}: {line}")
-
-
-def doctor(
-    config: options.Config = options.HERE,
-    test_alert: Annotated[bool, Option("--test-alert", help="Send a test alert to the receiver of [alerts].")] = False,
-    all_: Annotated[bool, Option("--all", help="Show what is good too.")] = False,
-) -> Answer:
-    """Use it after you change the deployment, or when a run fails. Exit status 1: at least one check is bad.
-
-    It shows what is not good; --all and --json show every check.
-
-    Example: hushcount doctor
-    """
-    from pipelines.audit.doctor import examine
-    from pipelines.deployment.settings import Deployment
-    from pipelines.monitoring.telling import check as alerts
-
-    deployment = Deployment.read(config)
-    checks = [*examine(deployment), *alerts(deployment, sends=test_alert)]
-    styles = {"good": "green", "warning": "yellow", "bad": "bold red"}
-    shown = [check for check in checks if all_ or check.verdict != "good"]
-    rows = [(Text(check.verdict, styles[check.verdict]), check.name, check.says) for check in shown]
-    good = sum(check.verdict == "good" for check in checks)
-    bad = sum(check.verdict == "bad" for check in checks)
-    return Answer(
-        [{"name": one.name, "verdict": one.verdict, "says": one.says} for one in checks],
-        [
-            *([Table("", ("verdict", "what", "found"), rows, words=("what", "found"))] if rows else []),
-            f"{good} of {len(checks)} checks are good" + ("" if all_ else "; --all shows them"),
-        ],
-        f"{bad} of {len(checks)} checks are bad: see above" if bad else "",
-    )

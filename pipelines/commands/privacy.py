@@ -137,8 +137,8 @@ def _answer(subject: _Subject, reports: int | None, delta: float | None, windows
     if delta is None and campaign is not None:
         delta = campaign.shuffle.delta
     if reports is None or delta is None:
-        many, small = "--reports (shuffled together)", "--delta (in (0, 1), far below 1/reports)"
-        raise UsageError(f"give {' and '.join([many] * (reports is None) + [small] * (delta is None))}")
+        needed = {"--reports (shuffled together)": reports, "--delta (in (0, 1), far below 1/reports)": delta}
+        raise UsageError(f"give {' and '.join(name for name, value in needed.items() if value is None)}")
     if reports < 1:
         raise UsageError(f"reports is {reports}, must be at least 1")
     if not 0.0 < delta < 1.0:

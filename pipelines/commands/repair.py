@@ -1,12 +1,17 @@
-"""hushcount repair segments: list again the segments that lost their manifest."""
+"""hushcount doctor and hushcount repair segments: find what is wrong, and list segments that lost their manifest."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Annotated
+
+from rich.text import Text
+from typer import Option
 
 from hushcount.clock import MACHINE
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
+from pipelines.console.tables import Table
 
 
 def relist_segments(config: options.Config = options.HERE) -> Answer:
@@ -41,4 +46,36 @@ def relist_segments(config: options.Config = options.HERE) -> Answer:
         {campaign: asdict(one) for campaign, one in done.items()},
         lines if listed else [*lines, "every segment of past windows is in a manifest"],
         f"{len(problems)} could not be read or listed: see above" if problems else "",
+    )
+
+
+def doctor(
+    config: options.Config = options.HERE,
+    test_alert: Annotated[bool, Option("--test-alert", help="Send a test alert to the receiver of [alerts].")] = False,
+    all_: Annotated[bool, Option("--all", help="Show what is good too.")] = False,
+) -> Answer:
+    """Use it after you change the deployment, or when a run fails. Exit status 1: at least one check is bad.
+
+    It shows what is not good; --all and --json show every check.
+
+    Example: hushcount doctor
+    """
+    from pipelines.audit.doctor import examine
+    from pipelines.deployment.settings import Deployment
+    from pipelines.monitoring.telling import check as alerts
+
+    deployment = Deployment.read(config)
+    checks = [*examine(deployment), *alerts(deployment, sends=test_alert)]
+    styles = {"good": "green", "warning": "yellow", "bad": "bold red"}
+    shown = [check for check in checks if all_ or check.verdict != "good"]
+    rows = [(Text(check.verdict, styles[check.verdict]), check.name, check.says) for check in shown]
+    good = sum(check.verdict == "good" for check in checks)
+    bad = sum(check.verdict == "bad" for check in checks)
+    return Answer(
+        [{"name": one.name, "verdict": one.verdict, "says": one.says} for one in checks],
+        [
+            *([Table("", ("verdict", "what", "found"), rows, words=("what", "found"))] if rows else []),
+            f"{good} of {len(checks)} checks are good" + ("" if all_ else "; --all shows them"),
+        ],
+        f"{bad} of {len(checks)} checks are bad: see above" if bad else "",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import os
 import signal
 import sys
@@ -91,6 +92,15 @@ def show_json(data: Any) -> None:
     """Print JSON for machines."""
     plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=plain) + "\n")
+
+
+def finite(data: Any) -> Any:
+    """Return data for JSON, which has no infinity and no NaN: null is in their place."""
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, dict):
+        return {key: finite(value) for key, value in data.items()}
+    return [finite(value) for value in data] if isinstance(data, list | tuple) else data
 
 
 def fail(message: str, status: int) -> NoReturn:

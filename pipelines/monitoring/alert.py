@@ -20,12 +20,13 @@ from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.questions.comparing import compared
 from hushcount.questions.counted import Group
+from pipelines.console.answer import finite
 from pipelines.deployment.parts import AlertsPart
 from pipelines.log.entries import Told
 from pipelines.monitoring.receivers import Message
 from pipelines.questions.changes import Change, changed
 from pipelines.questions.selection import declared_groups, each_item
-from pipelines.questions.sentences import of_change, plain
+from pipelines.questions.sentences import of_change
 from pipelines.questions.sides import Sides, of_windows
 from pipelines.questions.sources import Source
 
@@ -71,7 +72,7 @@ class Alert:
                 "window": self.window,
                 "windows_before": self.before,
                 "number": len(self.changes),
-                "changes": plain([vars(one) for one in self.changes[:_LISTED]]),
+                "changes": finite([vars(one) for one in self.changes[:_LISTED]]),
             },
         )
 

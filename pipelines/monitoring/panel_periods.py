@@ -91,7 +91,7 @@ def _totals(shown: Shown, windows: Series, groups: tuple[Group, ...], periods: S
     for period in periods:
         part = [source.counted[place] for place in period.places]
         paths = tuple(source.places[place].directory for place in period.places)
-        parts.append(shown.known.of((paths, groups), partial(_numbers, part, groups)))
+        parts.append(shown.known.of((paths, groups), partial(_in_period, part, groups)))
     count, low, high, p_value = np.stack(parts, axis=-1)
     found = p_value <= (1.0 - Levels().confidence) / count.size
     labels = tuple(f"{one.begin:%Y-%m-%d}" for one in periods)
@@ -101,7 +101,7 @@ def _totals(shown: Shown, windows: Series, groups: tuple[Group, ...], periods: S
     return Series(windows.items, labels, times, reports, count, low, high, found, windows.first, short)
 
 
-def _numbers(results: Sequence[Counted], groups: Sequence[Group]) -> FloatArray:
+def _in_period(results: Sequence[Counted], groups: Sequence[Group]) -> FloatArray:
     """Return float64[4, groups]: count, low, high and p-value of totals; NaN: a result lacks an item of the group."""
     numbers = np.full((4, len(groups)), np.nan)
     lacking = {item for one in results for item in one.lacks([item for group in groups for item in group.items])}

@@ -17,7 +17,7 @@ _SIGNS: Mapping[State, tuple[str, str]] = {
 """The mark of a guarantee, and its name."""
 
 
-def render(  # all that a page is made of
+def render(
     title: str,
     lead: Sequence[str],
     panels: Sequence[Panel],
@@ -38,14 +38,21 @@ def render(  # all that a page is made of
         tabs = f"<ul class='tabs' aria-label='Parts of this page'>{links}</ul>"
     picture = "" if logo is None else f"<img class='logo' alt='' src='{escaped(logo)}'>"
     return (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        f'<meta http-equiv="Content-Security-Policy" content="{policy(served is not None)}">'
-        f"<title>{escaped(title)} - Hushcount</title><meta name='viewport' content='width=device-width'>"
-        f"<meta name='referrer' content='no-referrer'><style>{style()}</style></head>"
+        f"{head_of(title, served=served is not None)}"
         f"<body{_attributes({} if served is None else served.attributes)}><main>"
         f"<h1>{picture}{isolated(title)}</h1>{_paragraphs(lead)}{tabs}"
         f"{''.join(_panel(panel, level, served) for panel in panels)}<footer>{escaped(foot)}</footer></main>"
         f"<script type='module'>{script()}</script></body></html>\n"
+    )
+
+
+def head_of(title: str, *, served: bool) -> str:
+    """Return a page up to its body; `served` as in `policy`."""
+    return (
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(served)}">'
+        f"<title>{escaped(title)} - Hushcount</title><meta name='viewport' content='width=device-width'>"
+        f"<meta name='referrer' content='no-referrer'><style>{style()}</style></head>"
     )
 
 

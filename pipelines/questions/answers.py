@@ -11,7 +11,7 @@ from rich.console import RenderableType
 
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Group
-from pipelines.console.answer import Answer, Sentence
+from pipelines.console.answer import Answer, Sentence, finite
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.jobs.table_files import put_table, require_table
@@ -88,7 +88,7 @@ def answer(
         "campaigns": list(dict.fromkeys(source.name for source in sources)),
         "windows": windows,
         "confidence": CONFIDENCE,
-        "rows": sentences.plain(table.to_pylist()),
+        "rows": finite(table.to_pylist()),
         "says": list(says),
     }
     return Answer(data, [*people, *map(Sentence, says)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -257,11 +256,3 @@ def of_new(source: Source, table: pa.Table) -> Iterator[str]:
     if None in sources:
         yield "a value without a count was sent by enough clients; it is counted once a dictionary lists it"
     yield "a value that was not found is not certainly rare: the keep rule decides at random"
-
-
-def plain(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows for JSON, with null in place of infinity and NaN."""
-    return [
-        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
-        for row in rows
-    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,7 +11,7 @@ from pathlib import Path
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.clock import MACHINE
-from hushcount.collection.windows import is_window, window_names
+from hushcount.collection.windows import is_window, time_prefix, window_names
 from hushcount.errors import NotYet, UsageError
 from hushcount.questions.counted import Counted
 from hushcount.questions.selecting import Choice
@@ -31,7 +30,6 @@ from pipelines.windows.rules import calendar_of
 from pipelines.windows.stored import stored_files
 
 _COMPACT = str.maketrans("", "", "-: ")
-_TIME = re.compile(r"[0-9]{6}([0-9]{2}(T[0-9]{2}([0-9]{2}([0-9]{2})?)?)?)?")
 
 
 @dataclass(frozen=True)
@@ -188,9 +186,9 @@ class Source:
 
 
 def _prefix(option: str, text: str | None) -> str:
-    """Return how the names of all windows begin that begin in a month, a day or a part of a day; "" for None."""
-    prefix = "" if text is None else text.translate(_COMPACT).removesuffix("Z")
-    if text is not None and not _TIME.fullmatch(prefix):
+    """Return `time_prefix` of an option's text, and for None how every name begins; UsageError: it is no time."""
+    prefix = "" if text is None else time_prefix(text)
+    if prefix is None:
         raise UsageError(f"{option} is {text!a}, must be a time, as 2026-12, 2026-12-24 or 2026-12-24T13:00Z")
     return prefix
 

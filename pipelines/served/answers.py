@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
+from pipelines.console.answer import finite
 from pipelines.pages.figures import Choice, Figure, Panel
 from pipelines.pages.series import Series
+from pipelines.questions.findings import share_of
 from pipelines.served.kept import Made
 
 
@@ -22,7 +22,7 @@ def campaign_list(names: Sequence[str]) -> bytes:
 def campaign(name: str, made: Made) -> bytes:
     """Return what there is of a campaign: its guarantee, its windows, and the keys of its charts."""
     series, guarantee = made.series, made.panel.guarantee
-    facts: dict[str, Any] = {
+    facts = {
         "id": name,
         "version": made.version,
         "made": made.at.isoformat(),
@@ -56,7 +56,7 @@ def item(made: Made, name: str) -> bytes | None:
             "count": count,
             "low": low,
             "high": high,
-            "share": min(max(count / reports, 0.0), 1.0),
+            "share": share_of(count, reports),
             "detected": found,
         }
         for window, reports, count, low, high, found in zip(
@@ -73,7 +73,7 @@ def item(made: Made, name: str) -> bytes | None:
     return _json({"item": name, "windows": points})
 
 
-def _windows(series: Series) -> list[dict[str, Any]]:
+def _windows(series: Series) -> list[dict[str, str | int]]:
     return [
         {"window": name, "begin": begin, "end": end}
         for name, (begin, end) in zip(series.windows, series.times, strict=True)
@@ -94,13 +94,4 @@ def _short(panel: Panel, figure: Figure) -> str:
 
 
 def _json(data: object) -> bytes:
-    return json.dumps(_finite(data), ensure_ascii=False, allow_nan=False).encode()
-
-
-def _finite(data: Any) -> Any:
-    """Return data in which a number without a bound is null, because JSON has no infinity."""
-    if isinstance(data, float):
-        return data if math.isfinite(data) else None
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    return [_finite(value) for value in data] if isinstance(data, list | tuple) else data
+    return json.dumps(finite(data), ensure_ascii=False, allow_nan=False).encode()

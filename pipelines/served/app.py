@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from hushcount.clock import Clock
 from pipelines.files.storage_errors import told
@@ -15,11 +14,9 @@ from pipelines.pages.series import Grain
 from pipelines.served import answers, pages
 from pipelines.served.kept import PATH, Campaigns, Made
 from pipelines.served.login import Login, field_of
+from service.exchange import App, IncomingBytes, Receive, Scope, Send, answer, read_body
+from service.refusals import Headers, Refused
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _MOST_FORM_BYTES = 4096
 _HTML, _JSON, _TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
 _PIECE = re.compile(r"pieces/([0-9a-f]{16})/(window|day|week|month)/([0-9]{1,6})")
@@ -51,7 +48,7 @@ def application(campaigns: Campaigns, login: Login, clock: Clock) -> App:
             # The reader sees any exception, because otherwise a failure would have no reason. What may fail comes after
             # the login.
             found = Answer(500, _TEXT, f"error: {told(error)}\n".encode())
-        await _send(send, found, body=scope["method"] != "HEAD")
+        await answer(send, found.status, _fields(found), found.body)
 
     return app
 
@@ -96,7 +93,7 @@ async def _found(campaigns: Campaigns, clock: Clock, path: str, scope: Scope) ->
 async def _login(login: Login, method: str, receive: Receive) -> Answer:
     if method != "POST":
         return Answer(200, _HTML, pages.login(failed=False))
-    form = await _body(receive)
+    form = await _form(receive)
     cookie = None if form is None else login.cookie(form)
     if cookie is None:
         return Answer(403, _HTML, pages.login(failed=True))
@@ -134,27 +131,21 @@ def _asked(name: str, made: Made, rest: str, scope: Scope) -> bytes | None:
     return None
 
 
-async def _body(receive: Receive) -> bytes | None:
-    """Return a request's body; None: it is too long."""
-    body = b""
-    while len(body) <= _MOST_FORM_BYTES:
-        message = await receive()
-        body += message.get("body", b"")
-        if not message.get("more_body", False):
-            return body if len(body) <= _MOST_FORM_BYTES else None
-    return None
+async def _form(receive: Receive) -> bytes | None:
+    """Return a submitted form; None: it is too long."""
+    try:
+        return await read_body(receive, _MOST_FORM_BYTES, IncomingBytes(_MOST_FORM_BYTES))
+    except Refused:
+        return None
 
 
-async def _send(send: Send, answer: Answer, *, body: bool) -> None:
-    headers = (
-        ("Content-Type", answer.kind),
-        ("Content-Length", str(len(answer.body))),
+def _fields(found: Answer) -> Headers:
+    fields = (
+        ("Content-Type", found.kind),
         ("Content-Security-Policy", f"{policy(served=True)}; frame-ancestors 'none'"),
         ("X-Content-Type-Options", "nosniff"),
         ("Referrer-Policy", "no-referrer"),
-        ("Cache-Control", answer.cache),
-        *answer.headers,
+        ("Cache-Control", found.cache),
+        *found.headers,
     )
-    encoded = [(name.encode(), value.encode("latin-1")) for name, value in headers]
-    await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
-    await send({"type": "http.response.body", "body": answer.body if body else b""})
+    return tuple((name.encode(), value.encode("latin-1")) for name, value in fields)

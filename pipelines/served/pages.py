@@ -8,8 +8,8 @@ from hushcount.collection.windows import window_text
 from pipelines.console.tables import stamp
 from pipelines.handover.hops import all_outputs
 from pipelines.monitoring.dashboard import titled
-from pipelines.pages.assets import policy, style
 from pipelines.pages.figures import Figure, Panel, Row
+from pipelines.pages.page import head_of
 from pipelines.served.kept import PATH, Campaigns
 
 
@@ -32,10 +32,7 @@ def login(*, failed: bool) -> bytes:
     """Return the page that asks for the token."""
     says = "<p role='alert'>This token is wrong.</p>" if failed else ""
     return (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        f'<meta http-equiv="Content-Security-Policy" content="{policy(served=True)}">'
-        "<title>Login - Hushcount</title><meta name='viewport' content='width=device-width'>"
-        f"<style>{style()}</style></head><body><main><h1>Login</h1>{says}"
+        f"{head_of('Login', served=True)}<body><main><h1>Login</h1>{says}"
         "<form method='post' action='/login'><label for='token'>Token of this dashboard</label> "
         "<input id='token' name='token' type='password' autocomplete='current-password' required> "
         "<button>Log in</button></form></main></body></html>\n"

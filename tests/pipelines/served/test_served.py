@@ -138,13 +138,13 @@ def test_a_new_window_is_computed_alone(tmp_path: Path, monkeypatch: pytest.Monk
     hands = Hands(at(0).timestamp())
     site = Site(tmp_path, tail='[analyzer.groups]\nfirst = {items = ["alpha", "beta"]}\n')
     computed: list[str] = []
-    numbers = panel_trends._numbers
+    numbers = panel_trends._in_result
 
     def counted(result: Counted, *others: Any) -> FloatArray:
         computed.append(result.window)
         return numbers(result, *others)
 
-    monkeypatch.setattr(panel_trends, "_numbers", counted)
+    monkeypatch.setattr(panel_trends, "_in_result", counted)
     kept = Campaigns(site.deployment, hands.clock, 100)
     for day in range(3):
         collect(site.store, site.campaign, ["alpha"] * 300, day=day)
