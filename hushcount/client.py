@@ -26,6 +26,7 @@ from hushcount.newest import Untrusted
 from hushcount.policy import Policy
 from hushcount.remembering import remembered
 from hushcount.report_making import asked_by, checked_dictionary, drawn, named, new_values, sealed, text_of
+from hushcount.sampling import Installation, NotAsked
 from hushcount.spent import Spent
 from hushcount.wire.sealing import Octets, Sealer
 
@@ -59,6 +60,8 @@ class Client:
         budget: bounds the total cost of this client's reports; by default there are no limits, and the charges are lost
             when the process ends. `Budget(path, per_day, lifetime)` sets limits, and keeps the charges in a file. All
             clients of one person must share one budget, also in several campaigns.
+        installation: the random id that decides whether a campaign with a sample asks this client; by default the id is
+            lost when the process ends. `Installation(path)` keeps it in a file.
         queue: where the app keeps reports that wait to be sent; `forget` deletes the waiting reports.
         ask: function that asks the evaluator, if the campaign has an evaluator. An app that asks the evaluator later
             may omit `ask`, and make each discovery report by `pending_discovery`.
@@ -97,9 +100,12 @@ class Client:
     memory: Memory | None = None
     allowance: Allowance = field(default_factory=Allowance)
     budget: Budget = field(default_factory=Budget)
+    installation: Installation = field(default_factory=Installation)
     queue: Queue | None = None
     ask: Ask | None = None
     clock: Clock = MACHINE
+    is_asked: bool = field(default=True, init=False)
+    """Whether the campaign asks this client; otherwise every report raises NotAsked."""
     _vouched_until: datetime | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -126,6 +132,7 @@ class Client:
                 "campaign with hushcount campaign new --memory"
             )
         object.__setattr__(self, "dictionary", checked_dictionary(self.campaign, self.dictionary))
+        object.__setattr__(self, "is_asked", self.installation.is_asked(self.campaign, self.clock.now()))
 
     def _accepted(self, policy: Policy) -> datetime | None:
         """Check the campaign by the policy, and return when the first key that vouches for the campaign expires."""
@@ -151,12 +158,14 @@ class Client:
         answer of this epoch, the whole epoch was already charged, so reports still use the memory.
 
         Raises:
+            NotAsked: the campaign's sample does not contain this client.
             OverCap: this client may not make so many more reports in this window.
             BudgetSpent: the budget is spent, and `when_spent` of the budget is "nothing".
             OptedOut: the person opted out.
             HushcountError: the memory cannot be read, or it has no answer of this epoch and cannot store an answer.
                 Whether the memory causes an error does not depend on the values.
         """
+        self.require_asked()
         texts = [text_of(value) for value in values]
         mechanism = self.campaign.require_frequency()
         items = items_of(mechanism, self.dictionary, texts)
@@ -184,11 +193,12 @@ class Client:
         if the budget is spent or the evaluator does not answer.
 
         Raises:
-            OverCap, BudgetSpent, OptedOut: as in `reports`.
+            NotAsked, OverCap, BudgetSpent, OptedOut: as in `reports`.
             UsageError: a value is longer than the campaign allows; the message has the value's length, but never the
                 value. An app that sends no report after this error reveals to the shuffler that the value is too long,
                 so it should send `discovery_report(None)` instead.
         """
+        self.require_asked()
         new, making = new_values(self.campaign, self.dictionary, values), self._making()
         ask = asked_by(self.campaign, self.ask)
         return named(self.campaign, making, self._told(new), ask, threads)
@@ -202,8 +212,16 @@ class Client:
         """
         if not self.campaign.is_oblivious:
             raise UsageError(f"campaign {self.campaign.id} has no evaluator: use discovery_report")
+        self.require_asked()
         new, making = new_values(self.campaign, self.dictionary, [value]), self._making()
         return making.pending(self._told(new)[0], self.campaign.require_evaluator_key())
+
+    def require_asked(self) -> None:
+        """Raise NotAsked if the campaign's sample does not contain this client."""
+        if not self.is_asked:
+            raise NotAsked(
+                f"campaign {self.campaign.id} asks a sample of its clients, and not this one: make no report"
+            )
 
     def spent(self) -> Spent:
         """Return what all reports under this client's budget cost; an app can show the sentences of `Spent.words`."""

@@ -14,7 +14,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature, verify_campaign
 from hushcount.campaigns.dictionary import MOST_BYTES, USUAL_BYTES, Dictionary
 from hushcount.campaigns.log import CampaignLog
-from hushcount.campaigns.parts import Identifier
+from hushcount.campaigns.parts import MOST_LAYERS, Identifier, SamplePart
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.errors import UsageError
@@ -47,6 +47,12 @@ class PolicyTerms(Part):
         default=1e-6, ge=0.0, lt=1.0, description="greatest delta of discovery, replace-one, and of shuffling"
     )
     min_batch: int = Field(default=1000, ge=1, le=10**12, description="least minimum batch")
+    layers: tuple[Identifier, ...] = Field(
+        default=(),
+        max_length=MOST_LAYERS,
+        description="layers in which a campaign may ask a sample",
+    )
+    least_share: float = Field(default=0.01, ge=0.01, le=1.0, description="least share of clients that a sample asks")
     max_report_bytes: int = Field(default=_REPORT_BYTES, ge=1, le=1 << 30, description="longest sealed report")
     max_dictionary_bytes: int = Field(
         default=USUAL_BYTES, ge=1, le=MOST_BYTES, description="longest dictionary, as fetched and unpacked"
@@ -77,6 +83,9 @@ class Policy(PolicyTerms):
             with any client's campaign file.
         max_delta: bounds discovery's replace-one delta, and the delta at which the shuffled epsilon is stated.
         min_batch: the least minimum batch that the client accepts.
+        layers: the names of the app's layers, at most 3. Which campaigns ask somebody is a pseudonym, so the client
+            accepts a sample in these layers only.
+        least_share: the least share of all clients that a sample may ask.
         max_report_bytes: the most bytes of a sealed report, of either stream.
         max_dictionary_bytes: the most bytes of a dictionary that a sender fetches and keeps, both as fetched and
             unpacked.
@@ -172,7 +181,21 @@ class Policy(PolicyTerms):
                 f"names of campaign {campaign.id} are keyed, the policy demands oblivious ones: do not report to it, "
                 "or set oblivious to false in the policy"
             )
+        if campaign.sample is not None:
+            self._require_sample(campaign.id, campaign.sample)
         return min(key.not_after for key in vouching)
+
+    def _require_sample(self, name: str, sample: SamplePart) -> None:
+        if sample.layer not in self.layers:
+            raise Untrusted(
+                f"campaign {name} asks a sample in layer {sample.layer}, the policy allows "
+                f"{' and '.join(self.layers) or 'no sample'}: do not report to it, or add the layer to the policy"
+            )
+        if sample.share < self.least_share:
+            raise Untrusted(
+                f"campaign {name} asks {sample.share:g} of all clients, the policy demands at least "
+                f"{self.least_share:g}: do not report to it, or lower least_share in the policy"
+            )
 
     def _compared(self, campaign: Campaign) -> Iterator[tuple[str, float, str, float]]:
         span = "an epoch" if campaign.memory else "a window"
@@ -208,6 +231,7 @@ def terms_of(
         oblivious=campaign.is_oblivious,
         max_delta=delta,
         min_batch=campaign.shuffle.minimum_batch,
+        layers=() if campaign.sample is None else (campaign.sample.layer,),
         # The bound is not the present length of reports, because a larger dictionary makes reports longer.
         max_report_bytes=max(longest, _REPORT_BYTES),
         max_dictionary_bytes=max(0 if dictionary is None else len(dictionary.text), USUAL_BYTES),

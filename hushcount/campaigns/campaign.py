@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, model_validator
 
 from hushcount.campaigns.dictionary import Dictionary, read_dictionary
-from hushcount.campaigns.parts import DictionaryPart, DiscoveryPart, Identifier, MechanismPart, ShufflePart
+from hushcount.campaigns.parts import DictionaryPart, DiscoveryPart, Identifier, MechanismPart, SamplePart, ShufflePart
 from hushcount.campaigns.public_keys import KeysPart, valid_key
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import DiscoveryFormat, released_bytes
@@ -54,6 +54,7 @@ class Campaign(Part):
     )
     shuffle: ShufflePart = Field(default_factory=ShufflePart)
     discovery: DiscoveryPart | None = None
+    sample: SamplePart | None = Field(default=None, description="which clients are asked; absent: all")
     keys: KeysPart
     unicode: Version = Field(default=VERSION, description="version of Unicode that defines the NFC of values")
 

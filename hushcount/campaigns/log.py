@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign, head_of
 from hushcount.campaigns.delegation import CampaignSignature
-from hushcount.campaigns.parts import Identifier
+from hushcount.campaigns.parts import Identifier, SamplePart
 from hushcount.errors import UsageError
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model, take
@@ -66,7 +66,8 @@ def require_follows(campaign: Campaign, before: Campaign | None) -> None:
     """Check that a campaign file names the head of the log at the epoch `before`, which is None for the first epoch.
 
     Raises:
-        UsageError: the file names another head, so clients would refuse the file.
+        UsageError: the file names another head, so clients would refuse the file; or its sample is not at least that of
+            the epoch before.
     """
     wanted = None if before is None else before.head.hex()
     if campaign.previous != wanted:
@@ -75,6 +76,15 @@ def require_follows(campaign: Campaign, before: Campaign | None) -> None:
             f"{wanted or 'absent'}, the head of the log before this epoch: make the file with hushcount campaign new "
             "--after NEWEST, the newest published file"
         )
+    if before is not None and not _widens(campaign.sample, before.sample):
+        raise UsageError(
+            f"sample of epoch {campaign.epoch} of campaign {campaign.id} lacks clients of epoch {before.epoch}: "
+            "an epoch keeps the layer, and asks all that were asked before, or more"
+        )
+
+
+def _widens(sample: SamplePart | None, before: SamplePart | None) -> bool:
+    return sample is before if sample is None or before is None else sample.widens(before)
 
 
 def parse_log(raw: bytes, name: str) -> CampaignLog:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import Field, field_serializer, field_validator, model_validator
@@ -20,6 +21,12 @@ Identifier = Annotated[
     str,
     text_of(r"^[a-z0-9][a-z0-9._-]{0,63}$", "must be 1 to 64 of a-z, 0-9, '.', '_' and '-', a letter or digit first"),
 ]
+BUCKETS = 10_000
+"""The number of buckets of a layer."""
+MOST_LAYERS = 3
+"""The most layers of an app and of an installation, because the list of campaigns that ask somebody is a pseudonym."""
+_MOST_RANGES = 100
+_Bucket = Annotated[int, Field(ge=0, le=BUCKETS)]
 _LARGE = re.compile(r"[1-9][0-9]{15,19}")  # a seed has 64 digits
 
 
@@ -81,6 +88,49 @@ class ShufflePart(Part):
     )
     minimum_batch: int = Field(default=1000, ge=1, le=10**12, description="a stream with fewer reports is not released")
     delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
+
+
+class SamplePart(Part):
+    """Which clients are asked: those whose bucket in the layer is in one of the ranges."""
+
+    layer: Identifier = Field(description="campaigns of one layer have no bucket in common")
+    buckets: tuple[tuple[_Bucket, _Bucket], ...] = Field(
+        min_length=1,
+        max_length=_MOST_RANGES,
+        description=f"ranges of buckets within 0..{BUCKETS}, each from its first number to below its second; in rising "
+        "order, with a gap between two of them",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> SamplePart:
+        ends = [end for span in self.buckets for end in span]
+        if any(end <= before for before, end in pairwise(ends)):
+            raise ValueError(f"buckets: are {ends}, must rise from number to number")
+        return self
+
+    @property
+    def share(self) -> float:
+        """The share of all clients that are asked, in (0, 1]."""
+        return sum(end - first for first, end in self.buckets) / BUCKETS
+
+    def has(self, bucket: int) -> bool:
+        """Return whether clients with this bucket are asked."""
+        return any(first <= bucket < end for first, end in self.buckets)
+
+    def meets(self, other: SamplePart) -> bool:
+        """Return whether a bucket of the same layer is in both samples."""
+        return self.layer == other.layer and any(
+            first < their_end and their_first < end
+            for first, end in self.buckets
+            for their_first, their_end in other.buckets
+        )
+
+    def widens(self, other: SamplePart) -> bool:
+        """Return whether this sample has the layer and all buckets of the other one."""
+        return self.layer == other.layer and all(
+            any(first <= their_first and their_end <= end for first, end in self.buckets)
+            for their_first, their_end in other.buckets
+        )
 
 
 class DiscoveryPart(Part):

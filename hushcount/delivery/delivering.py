@@ -22,6 +22,7 @@ from hushcount.delivery.site import Site
 from hushcount.delivery.verdicts import MOST_REFUSALS, Verdict
 from hushcount.delivery.waiting import Claimed, Waiting
 from hushcount.errors import HushcountError
+from hushcount.sampling import NotAsked
 
 _MOST_REPORTS = 1000
 _MOST_BYTES = 1 << 18
@@ -170,6 +171,8 @@ class Deliverer:
                 self.arrivals.require_room(client.campaign, streams, anew=True)
                 for stream in streams:
                     ready.append(self.maker.made(client, stream, one.value or "", keep_value=True))
+            except NotAsked:
+                reason = "not_asked"
             except BudgetSpent:
                 reason = "budget_spent"
             except HushcountError as error:

@@ -14,6 +14,7 @@ from hushcount.delivery.queue import QueueFull
 from hushcount.errors import NotYet
 from hushcount.formats.client_files import ThreadLock
 from hushcount.newest import Untrusted
+from hushcount.sampling import NotAsked
 
 
 class Reported(str, Enum):
@@ -21,6 +22,7 @@ class Reported(str, Enum):
 
     Attributes:
         QUEUED: the reports wait on this device, and a delivery sends them.
+        NOT_ASKED: the campaign asks a part of its clients, and not this one.
         OVER_CAP: this person has made as many reports as count in this window.
         BUDGET_SPENT: the person's budget is spent, and its `when_spent` is "nothing".
         OPTED_OUT: the person opted out.
@@ -31,6 +33,7 @@ class Reported(str, Enum):
     """
 
     QUEUED = "queued"
+    NOT_ASKED = "not_asked"
     OVER_CAP = "over_cap"
     BUDGET_SPENT = "budget_spent"
     OPTED_OUT = "opted_out"
@@ -44,6 +47,7 @@ class Reported(str, Enum):
 
 
 _WORDS: Mapping[type[Exception], Reported] = {
+    NotAsked: Reported.NOT_ASKED,
     OverCap: Reported.OVER_CAP,
     BudgetSpent: Reported.BUDGET_SPENT,
     OptedOut: Reported.OPTED_OUT,

@@ -29,6 +29,7 @@ from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.memory import ClientMemory
 from hushcount.newest import Untrusted
 from hushcount.policy import Policy, checked_policy
+from hushcount.sampling import Installation
 from hushcount.spent import Spent
 
 _LONGEST_DELAY = timedelta(days=1)
@@ -97,6 +98,7 @@ class Sender:
         self._budget = budget or Budget(None if home is None else home / "budget.json")
         self._memory = ClientMemory(None if home is None else home / "memory.json")
         self._allowance = Allowance(window, None if home is None else home / "allowance.json")
+        self._installation = Installation(None if home is None else home / "installation.json")
         self._keep_values, self._clock = keep_values, clock
         self._maker = Maker(delay.total_seconds(), answer_within.total_seconds(), clock)
         tables = database(None if home is None else home / "queue.sqlite")
@@ -243,6 +245,7 @@ class Sender:
             self._queue.require_room(1)
             self._put([Made(Waiting("", None, b"", value, self._clock.seconds()))], "waits")
             return
+        client.require_asked()
         self._queue.require_room(len(client.campaign.streams))
         self._arrivals.require_room(client.campaign, client.campaign.streams)
         ready: list[Made] = []
@@ -264,6 +267,7 @@ class Sender:
             memory=self._memory if campaign.memory else None,
             allowance=self._allowance,
             budget=self._budget,
+            installation=self._installation,
             clock=self._clock,
         )
 

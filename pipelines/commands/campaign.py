@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.parts import DiscoveryPart, ShufflePart
+from hushcount.campaigns.parts import DiscoveryPart, SamplePart, ShufflePart
 from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from hushcount.oracles.catalogue import CATALOGUE
@@ -53,6 +53,13 @@ def new_campaign(
     memory_values: Annotated[
         int | None, Option(help="With --memory: most values of one client in an epoch; default 1.")
     ] = None,
+    sample: Annotated[
+        str | None, Option(help="Share of clients that are asked, as 5% or 0.05.", show_default="all")
+    ] = None,
+    layer: Annotated[
+        str | None,
+        Option(help="With --sample: campaigns of one layer ask no client together.", show_default="the id"),
+    ] = None,
     epoch: Annotated[
         int | None, Option(help="Number of the epoch; default 1, or one more than that of --after.")
     ] = None,
@@ -87,7 +94,8 @@ def new_campaign(
             "--config",
             "-c",
             envvar="HUSHCOUNT_CONFIG",
-            help="With --hash oblivious: deployment file; keys of its campaigns are not used again.",
+            help="With --hash oblivious or --layer: deployment file; keys and buckets of its campaigns are not used "
+            "again.",
         ),
     ] = None,
 ) -> Answer:
@@ -150,6 +158,7 @@ def new_campaign(
         objective=objective,
         shuffle=shuffle,
         discovery={"delta": 1e-8, **discovery} if discovery else None,
+        sample=_sampled(sample, layer, id, config, before),
         memory=(memory_values or (1 if before is None else before.memory_values)) if memory else 0,
         epoch=following if epoch is None else epoch,
         previous=None if before is None else before.head,
@@ -192,6 +201,26 @@ def _used(config: Path | None, before: Campaign | None) -> set[str]:
 
     used = set() if config is None else used_keys(Deployment.read(config).campaigns)
     return used if before is None else used | {key.id for key in before.keys.evaluator}
+
+
+def _sampled(
+    share: str | None, layer: str | None, id: str, config: Path | None, before: Campaign | None
+) -> SamplePart | None:
+    """Return who is asked: the sample of the epoch before, widened into free buckets of its layer to a share."""
+    from pipelines.deployment.campaigns import taken_buckets
+    from pipelines.deployment.settings import Deployment
+    from pipelines.epochs.samples import widened
+
+    asked = None if before is None else before.sample
+    if share is None:
+        if layer not in (None, None if asked is None else asked.layer):
+            raise UsageError(f"layer is {layer!r} without --sample: give the share of clients that are asked too")
+        return asked
+    if before is not None and asked is None:
+        raise UsageError(f"sample is {share!r}, but epoch {before.epoch} asks all clients: make another campaign")
+    name = layer or (id if asked is None else asked.layer)
+    taken = [] if config is None else taken_buckets(Deployment.read(config).campaigns, name, id)
+    return widened(asked, name, options.share_of(share, "sample"), [sample for _, sample in taken])
 
 
 def show_campaign(
@@ -242,6 +271,8 @@ def _described(campaign: Campaign, path: Path) -> Answer:
         "minimum_batch": campaign.shuffle.minimum_batch,
         "delta": campaign.shuffle.delta,
     }
+    if campaign.sample is not None:
+        data |= {"layer": campaign.sample.layer, "asked": campaign.sample.share}
     if campaign.memory:
         data |= {"memory_values": campaign.memory_values, "epsilon_of_an_epoch": campaign.epoch_epsilon}
     for role, listed in campaign.keys:

@@ -131,6 +131,18 @@ def number_of_reports(text: str | int) -> int:
     return int(number)
 
 
+def share_of(text: str, option: str) -> float:
+    """Return a share in (0, 1], from 1% or 0.01; UsageError, with the name of the option: the text is none."""
+    try:
+        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        share = 0.0
+    # Without a sign, 1 may mean 1 % or everybody.
+    if not 0.0 < share <= 1.0 or (share == 1.0 and not text.endswith("%")):
+        raise UsageError(f"{option} is {text[:60]!a}, must be above 0 and at most 100%, as in 1% or 0.01")
+    return share
+
+
 def engine(context: Context, runner: str) -> Engine:
     """Return the engine of a job from --runner and the Beam options after `--`.
 

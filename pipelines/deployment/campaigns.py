@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.parts import SamplePart
 from hushcount.collection.epochs import COLLECTION_FILE, FINGERPRINT_DIGITS, CollectionFile, read_collection, read_epoch
 from hushcount.errors import UsageError
 from pipelines.files.storage_errors import told
@@ -103,18 +104,36 @@ def read_campaign(folder: Path) -> Epochs:
     return Epochs(folder.name, folder, collection, files)
 
 
-def oblivious_campaigns(directory: Path) -> list[Campaign]:
-    """Return the published campaign files of oblivious campaigns, each of which names a key of the evaluator.
+def published_files(directory: Path) -> list[Campaign]:
+    """Return all campaign files of all epochs that were ever published in a directory.
 
     Raises:
-        UsageError: a campaign cannot be read, so its evaluator's keys are unknown.
+        UsageError: a campaign cannot be read, so its evaluator's keys and its buckets are unknown.
     """
     valid, faults = read_published(directory)
     for name, fault in faults.items():
         raise UsageError(
-            f"cannot tell which keys of the evaluator are unused, because campaign {name} cannot be read: {fault}"
+            f"cannot tell which keys of the evaluator and which buckets are unused, because campaign {name} cannot be "
+            f"read: {fault}"
         )
-    return [campaign for epochs in valid for campaign in epochs.campaigns.values() if campaign.is_oblivious]
+    return [campaign for epochs in valid for campaign in epochs.campaigns.values()]
+
+
+def oblivious_campaigns(directory: Path) -> list[Campaign]:
+    """Return the published campaign files that name a key of the evaluator; UsageError as in `published_files`."""
+    return [campaign for campaign in published_files(directory) if campaign.is_oblivious]
+
+
+def taken_buckets(directory: Path, layer: str, campaign: str) -> list[tuple[str, SamplePart]]:
+    """Return the samples that other campaigns of a layer ever had, with their ids; UsageError as in `published_files`.
+
+    A bucket stays taken when a campaign ends, because a limit may count what its clients paid.
+    """
+    return [
+        (one.id, one.sample)
+        for one in published_files(directory)
+        if one.sample is not None and one.sample.layer == layer and one.id != campaign
+    ]
 
 
 def used_keys(directory: Path) -> set[str]:

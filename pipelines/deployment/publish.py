@@ -11,13 +11,14 @@ from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.log import require_follows
+from hushcount.campaigns.parts import SamplePart
 from hushcount.campaigns.signatures import signature_path
 from hushcount.clock import MACHINE
 from hushcount.collection.epochs import COLLECTION_FILE, CollectionFile, EpochPart, read_collection, read_epoch
 from hushcount.collection.windows import window_at
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.whole_files import sync, write_over
-from pipelines.deployment.campaigns import oblivious_campaigns
+from pipelines.deployment.campaigns import oblivious_campaigns, taken_buckets
 from pipelines.deployment.settings import Deployment
 
 _FILE_MODE = 0o644
@@ -123,11 +124,15 @@ def publish_alone(
         if not early:
             _require_length(deployment, campaign, start, earlier[-1])
     require_follows(campaign, published[earlier[-1].epoch][1] if earlier else None)
-    if not campaign.is_oblivious:
+    if not campaign.is_oblivious and campaign.sample is None:
         return _published(deployment, campaign, campaign_path, published, start)
-    # Lock all campaigns: two campaigns with one evaluator key, published at once, would each find the key unused.
+    # Lock all campaigns: two campaigns with a key of the evaluator or a bucket in common, published at once, would each
+    # find it unused.
     with publishing(deployment.campaigns):
-        _require_fresh_key(deployment, campaign)
+        if campaign.is_oblivious:
+            _require_fresh_key(deployment, campaign)
+        if campaign.sample is not None:
+            _require_free_buckets(deployment, campaign.id, campaign.sample)
         return _published(deployment, campaign, campaign_path, published, start)
 
 
@@ -167,6 +172,15 @@ def _require_fresh_key(deployment: Deployment, campaign: Campaign) -> None:
                 f"epoch {campaign.epoch} of campaign {campaign.id} names the evaluator's key {key.id} of epoch "
                 f"{one.epoch} of campaign {one.id}: each campaign file needs a fresh one, make it with hushcount "
                 f"campaign new --config {deployment.path}, and --after unless it is the campaign's first"
+            )
+
+
+def _require_free_buckets(deployment: Deployment, name: str, sample: SamplePart) -> None:
+    for other, theirs in taken_buckets(deployment.campaigns, sample.layer, name):
+        if sample.meets(theirs):
+            raise UsageError(
+                f"sample of campaign {name} has buckets of campaign {other} in layer {sample.layer}: make the file "
+                f"with hushcount campaign new --config {deployment.path}, which takes free ones"
             )
 
 

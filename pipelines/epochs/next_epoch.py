@@ -288,6 +288,7 @@ def _made(
             settings=part.settings,
             objective=Objective() if share is None else Objective("target", share),
             memory=campaign.memory_values if campaign.memory else 0,
+            sample=campaign.sample,
             shuffle=campaign.shuffle.model_dump(),
             discovery=discovery,
             epoch=campaign.epoch + 1,

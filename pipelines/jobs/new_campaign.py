@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dictionary
-from hushcount.campaigns.parts import portable
+from hushcount.campaigns.parts import SamplePart, portable
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.formats.whole_files import write_new
@@ -36,6 +36,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     shuffle: Mapping[str, Any] | None = None,
     discovery: Mapping[str, Any] | None = None,
     memory: int = 0,
+    sample: SamplePart | None = None,
     epoch: int = 1,
     previous: bytes | None = None,
 ) -> Campaign:
@@ -55,6 +56,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
             "oblivious", `keys` must hold the evaluator's key of this epoch.
         memory: number of different values for which a client remembers its answers, to repeat them in an epoch; 0:
             clients have no memory.
+        sample: which clients are asked; None: all.
         epoch: number of the epoch.
         previous: head of the log of earlier epochs; None for the first epoch.
 
@@ -76,6 +78,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": public, "shuffle": shuffle or {}}
     if previous is not None:
         data["previous"] = previous.hex()
+    data |= {} if sample is None else {"sample": sample.model_dump(mode="json")}
     if memory:
         data |= {"memory": True, "memory_values": memory}
     try:

@@ -58,18 +58,6 @@ def clients_of(text: str) -> int:
     return number
 
 
-def share_of(text: str) -> float:
-    """Return a share in (0, 1], from 1% or 0.01."""
-    try:
-        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-    except ValueError:
-        share = 0.0
-    # Without a sign, 1 may mean 1 % or everybody.
-    if not 0.0 < share <= 1.0 or (share == 1.0 and not text.endswith("%")):
-        raise UsageError(f"want-share is {repeated(text)}, must be above 0 and at most 100%, as in 1% or 0.01")
-    return share
-
-
 def epsilon_of(text: str) -> float:
     """Return a local epsilon."""
     return _number("epsilon", text, "a number")

@@ -16,6 +16,7 @@ from hushcount.errors import UsageError
 from pipelines.commands.init import typed
 from pipelines.commands.init.proposals import DAY, WEEK, Aim
 from pipelines.console.answer import note
+from pipelines.console.options import share_of
 from pipelines.console.prompts import prompt
 from pipelines.files.item_files import table_note
 
@@ -125,7 +126,7 @@ def prompts(directory: Path, span: timedelta) -> dict[Name, Prompt]:
         "share": Prompt(
             "Which share of these people is the smallest that matters? (as 1%)",
             "--want-share",
-            typed.share_of,
+            partial(share_of, option="want-share"),
             lambda _: _SHARE,
         ),
         "window": Prompt(
