@@ -16,6 +16,7 @@ CAMPAIGN = (
     Row("sign", "Sign a campaign file as its operator, or as a publisher.", "vouching:sign_campaign"),
     PUBLISH,
     Row("review", "List the values that discovery found, and approve or reject them.", "epochs:review"),
+    Row("layers", "Show which campaigns ask which part of the clients.", "epochs:layers"),
     Row("policy", "Write the policy by which an app's clients check a campaign.", "vouching:write_policy"),
     Row("redact", "Write a campaign file without the key of the discovery hash.", "campaign:redact_campaign"),
     Row("delegate", "Let a publisher's key sign epochs with a new dictionary.", "vouching:delegate"),

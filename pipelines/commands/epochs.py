@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,6 +88,28 @@ def review(
     decided = decisions.model_dump(mode="json", exclude={"format"})
     counted_from = None if begins is None else {"epoch": epochs.newest[1].epoch + 1, "begins": begins.isoformat()}
     return Answer({"campaign": epochs.campaign, "waiting": listed, **decided, "counted_from": counted_from}, people)
+
+
+def layers(config: options.Config = options.HERE) -> Answer:
+    """Use it before you make a campaign with --sample: it shows the buckets of each layer, and how many are free.
+
+    Buckets stay taken when a campaign ends, because a limit may count what its clients paid.
+
+    Example: hushcount campaign layers
+    """
+    from pipelines.deployment.campaigns import published_files
+    from pipelines.deployment.settings import Deployment
+    from pipelines.epochs.samples import shares
+
+    found = shares(published_files(Deployment.read(config).campaigns))
+    rows = [(one.layer, one.campaign, f"{one.share:.2%}", one.ranges) for one in found]
+    taken: dict[str, float] = {}
+    for one in found:
+        taken[one.layer] = taken.get(one.layer, 0.0) + one.share
+    free = [f"{layer}: {max(1.0 - share, 0.0):.2%} of its clients are free" for layer, share in taken.items()]
+    heads = ("layer", "campaign", "asks", "buckets")
+    people: list[RenderableType] = [Table("", heads, rows, words=("buckets",)), *free]
+    return Answer([asdict(one) for one in found], people if rows else ["all campaigns ask all clients"])
 
 
 def _counted_from(deployment: Deployment, epochs: Epochs) -> tuple[datetime | None, str]:

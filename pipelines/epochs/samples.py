@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+from pydantic import ValidationError
+
+from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.parts import BUCKETS, SamplePart
 from hushcount.errors import UsageError
+from hushcount.formats.models import explain
 
 
 def widened(before: SamplePart | None, layer: str, share: float, taken: Sequence[SamplePart]) -> SamplePart:
@@ -39,4 +44,29 @@ def widened(before: SamplePart | None, layer: str, share: float, taken: Sequence
     # A range begins where the bucket before is not chosen.
     begins = [one for one in chosen if one - 1 not in {*chosen}]
     ends = [one + 1 for one in chosen if one + 1 not in {*chosen}]
-    return SamplePart(layer=layer, buckets=tuple(zip(begins, ends, strict=True)))
+    try:
+        return SamplePart(layer=layer, buckets=tuple(zip(begins, ends, strict=True)))
+    except ValidationError as error:
+        raise UsageError(f"this sample would be invalid: {explain(error)}") from None
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a campaign has of its layer: `share` of all clients, in (0, 1], and its ranges of buckets as text."""
+
+    layer: str
+    campaign: str
+    share: float
+    ranges: str
+
+
+def shares(files: Iterable[Campaign]) -> list[Share]:
+    """Return what each campaign has of its layer, by layer and first bucket; the widest sample of all its epochs."""
+    widest: dict[str, SamplePart] = {}
+    for one in files:
+        if one.sample is not None and (one.id not in widest or one.sample.widens(widest[one.id])):
+            widest[one.id] = one.sample
+    return [
+        Share(sample.layer, name, sample.share, ", ".join(f"{first}-{end - 1}" for first, end in sample.buckets))
+        for name, sample in sorted(widest.items(), key=lambda item: (item[1].layer, item[1].buckets))
+    ]
