@@ -234,6 +234,12 @@ def sealing(entry: Entry) -> Entry:
     return {"sealed": box.hex()}
 
 
+def sample(entry: Entry) -> Entry:
+    bucket = trust.bucket(entry["layer"], entry["id"])
+    require(any(first <= bucket < end for first, end in entry["buckets"]), "not_asked")
+    return {"bucket": bucket}
+
+
 def signature(entry: Entry) -> Entry:
     if entry["rule"] == "bytes":
         trust.verify(entry["keys"], entry["purpose"], hexed(entry, "payload"), entry["signature"])
@@ -274,6 +280,7 @@ READERS: dict[str, Callable[[Entry], Any]] = {
     "packing": packing,
     "policies": policy,
     "reports": report,
+    "samples": sample,
     "sealing": sealing,
     "signatures": signature,
     "thresholds": threshold,

@@ -18,6 +18,7 @@ import type { Stream } from "./trust/asked.js";
 import { LOG_BYTES, parseLog } from "./trust/campaign-log.js";
 import { parseCampaignSignature } from "./trust/delegation.js";
 import { Policy } from "./trust/policy.js";
+import { requireAsked } from "./trust/sample.js";
 
 const SIGNATURE_BYTES = 4096;
 const DAY = 86_400;
@@ -34,7 +35,7 @@ export interface ClientOptions {
   readonly log?: Uint8Array;
   /** The bytes of the campaign's dictionary, unpacked, with one item a line. */
   readonly dictionary?: Uint8Array;
-  /** The store for answers and budget; by default answers and budget are lost when the page closes. */
+  /** The store for answers, budget and the installation's id; by default they are lost when the page closes. */
   readonly store?: Store;
   /** Limits the cost of all reports of this person; by default the cost is only counted, in the store. */
   readonly budget?: Budget;
@@ -57,12 +58,14 @@ export class Client {
   readonly #answers: Answers;
   readonly #budget: Budget;
   readonly #window: number;
+  readonly #store: Store;
 
-  private constructor(maker: ReportMaker, answers: Answers, budget: Budget, window: number) {
+  private constructor(maker: ReportMaker, answers: Answers, budget: Budget, window: number, store: Store) {
     this.#maker = maker;
     this.#answers = answers;
     this.#budget = budget;
     this.#window = window;
+    this.#store = store;
   }
 
   /**
@@ -92,7 +95,7 @@ export class Client {
       dictionary: options.dictionary,
       answers,
     });
-    return new Client(maker, answers, options.budget ?? new Budget(store), 1000 * windowSeconds);
+    return new Client(maker, answers, options.budget ?? new Budget(store), 1000 * windowSeconds, store);
   }
 
   /** The length of every sealed report of a stream. */
@@ -109,7 +112,7 @@ export class Client {
    * Return one sealed frequency report; the report is of "other" if the value is outside the dictionary, or cannot be
    * an item.
    *
-   * @throws OverCap, BudgetSpent, OptedOut no report may be made. StoreError: the store failed, so no report was made.
+   * @throws NotAsked, OverCap, BudgetSpent, OptedOut no report may be made. StoreError: the store failed, so no report was made.
    */
   async report(value: string): Promise<Uint8Array> {
     if (typeof value !== "string") throw new UsageError(`a value is a ${typeof value}, must be a string`);
@@ -178,6 +181,7 @@ export class Client {
    */
   async #charged(stream: Stream, repeats: boolean): Promise<boolean> {
     const { campaign } = this.#maker;
+    await requireAsked(this.#store, campaign, Date.now());
     this.#maker.requireValid(Date.now(), [stream]);
     const [telling = 0] = await this.#budget.charge([{ campaign, stream, repeats, number: 1 }], this.#window);
     return telling > 0;

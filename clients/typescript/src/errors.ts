@@ -1,6 +1,7 @@
 /** What `Sender.report` returns, the same words as in Python: "queued", or why nothing was queued. */
 export type Reported =
   | "queued"
+  | "not_asked"
   | "over_cap"
   | "budget_spent"
   | "opted_out"
@@ -40,6 +41,11 @@ export class StoreError extends HushcountError {
 /** The collector cannot be reached, or its answer cannot be used; a later try may succeed. */
 export class DeliveryError extends HushcountError {
   override readonly name = "DeliveryError";
+}
+/** The campaign's sample does not contain this installation, so it makes no report. */
+export class NotAsked extends HushcountError {
+  override readonly name = "NotAsked";
+  override readonly word = "not_asked";
 }
 /** The budget is too small for a report, and the app chose that no report is made in this case. */
 export class BudgetSpent extends HushcountError {

@@ -25,6 +25,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   of_no_use: /memory/,
   hash_key: /one of hash_key and hash_key_commitment must be there/,
   integer_too_large: /has an integer above 2\*\*53 - 1/,
+  sample: /: sample: /,
   mechanism: /: mechanism: /,
 };
 

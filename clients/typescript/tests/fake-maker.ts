@@ -26,6 +26,7 @@ export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
     cap: 1000,
     minimumBatch: 1000,
     shuffleDelta: 1e-8,
+    sample: undefined,
     sealedBytes: () => 64,
     ...changes,
   };

@@ -6,6 +6,7 @@ import { Budget } from "../src/budget/budget.js";
 import * as errors from "../src/errors.js";
 import type { Reading } from "../src/sender/present.js";
 import { MemoryStore } from "../src/store/memory-store.js";
+import { bucketOf } from "../src/trust/sample.js";
 import { FakeCollector, readingOf } from "./fake-maker.js";
 import { eachBeginsAt, tab } from "./tabs.js";
 
@@ -13,6 +14,7 @@ const SECRET = "secret-value";
 
 /** A sender whose next report is refused, by the word and the error of the refusal. */
 const REFUSALS: Readonly<Record<Exclude<errors.Reported, "queued">, readonly [error: string, make: (strict: boolean) => Promise<Made>]>> = {
+  not_asked: ["NotAsked", async (strict) => outside(strict)],
   over_cap: ["OverCap", async (strict) => after(tab({ strict }, new FakeCollector(), readingOf({ cap: 1 })))],
   budget_spent: [
     "BudgetSpent",
@@ -53,6 +55,14 @@ type Made = ReturnType<typeof tab>;
 eachBeginsAt(Date.parse("2026-11-23T12:00:00Z"));
 
 const untrusted: Reading["open"] = () => Promise.reject(new errors.Untrusted("the campaign is unsigned"));
+
+/** Return a sender whose installation is in bucket 1 of its layer, in a campaign that asks bucket 0. */
+async function outside(strict: boolean): Promise<Made> {
+  const made = tab({ strict }, new FakeCollector(), readingOf({ sample: { layer: "l", buckets: [[0, 1]] } }));
+  const id = Array.from({ length: 100_000 }, (_, number) => number.toString(16).padStart(32, "0")).find((one) => bucketOf(one, "l") === 1);
+  await made.store.change([], () => ({ put: [["installation", { id: id ?? "", drawn: Date.now(), layers: {} }]], result: undefined }));
+  return made;
+}
 
 /** Return the sender after one queued report. */
 async function after(made: Made): Promise<Made> {

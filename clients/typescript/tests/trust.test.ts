@@ -34,6 +34,8 @@ const SAID: Readonly<Record<string, RegExp>> = {
   keyed: /^names of campaign .* are keyed/,
   delta: /^delta of/,
   min_batch: /^minimum batch of/,
+  layer: /asks a sample in layer/,
+  least_share: /of all clients, the policy demands/,
   report_bytes: /^length of a report/,
   unsigned: /is unsigned/,
 };

@@ -42,6 +42,7 @@ export function askedOf(name: string): Asked {
     cap: file.shuffle.cap,
     minimumBatch: file.shuffle.minimum_batch,
     shuffleDelta: file.shuffle.delta,
+    sample: file.sample,
     sealedBytes: (stream) => lengths[stream],
   };
 }

@@ -66,7 +66,11 @@ def check_campaign(file: Any) -> None:
         else ()
     ):
         require(not isinstance(value, int) or abs(value) <= LARGEST, "integer_too_large")
-    _table(file, "format id epoch memory memory_values shuffle keys unicode", "previous mechanism dictionary discovery")
+    _table(
+        file,
+        "format id epoch memory memory_values shuffle keys unicode",
+        "previous mechanism dictionary discovery sample",
+    )
     require(file["format"] == 2, "wrong_format")
     require(isinstance(file["id"], str), "wrong_type")
     require(_ID.fullmatch(file["id"]) is not None, "wrong_id")
@@ -86,6 +90,8 @@ def check_campaign(file: Any) -> None:
     require(useful, "of_no_use")
     if "dictionary" in file:
         _check_dictionary(_table(file["dictionary"], "path items digest"))
+    if "sample" in file:
+        _check_sample(_table(file["sample"], "layer buckets"))
     if "discovery" in file:
         must, may = "epsilon delta relation rule max_value_bytes hash counts", "hash_key hash_key_commitment"
         _check_discovery(_table(file["discovery"], must, may))
@@ -110,6 +116,16 @@ def _check_dictionary(part: Content) -> None:
     require(_FILE.fullmatch(part["path"]) is not None, "file_name")
     _whole(part["items"], 1, 1 << 24)
     _hex(part["digest"], 32)
+
+
+def _check_sample(part: Content) -> None:
+    layer, spans = part["layer"], part["buckets"]
+    require(isinstance(layer, str) and _ID.fullmatch(layer) is not None, "sample")
+    require(isinstance(spans, list) and 1 <= len(spans) <= 100, "sample")
+    require(all(isinstance(span, list) and len(span) == 2 for span in spans), "sample")
+    ends = [end for span in spans for end in span]
+    require(all(type(end) is int and 0 <= end <= 10_000 for end in ends), "sample")
+    require(ends == sorted(set(ends)), "sample")
 
 
 def _check_discovery(part: Content) -> None:
@@ -297,6 +313,8 @@ _LIMITS = {
     "oblivious": False,
     "max_delta": 1e-6,
     "min_batch": 1000,
+    "layers": [],
+    "least_share": 0.01,
     "max_report_bytes": 16384,
     "max_dictionary_bytes": 1 << 25,
 }
@@ -316,6 +334,9 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
         require(isinstance(limits["oblivious"], bool), "malformed")
         _real(limits["max_delta"], 0, math.nextafter(1, 0))
         _whole(limits["min_batch"], 1, 10**12)
+        require(isinstance(limits["layers"], list) and len(limits["layers"]) <= 3, "malformed")
+        require(all(_ID.fullmatch(layer) is not None for layer in limits["layers"]), "malformed")
+        _real(limits["least_share"], 0.01, 1)
         _whole(limits["max_report_bytes"], 1, 1 << 30)
         _whole(limits["max_dictionary_bytes"], 1, 1 << 28)
     except Refused:
@@ -333,4 +354,28 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
         require(found["hash"] == "oblivious" or not limits["oblivious"], "keyed")
     require(file["shuffle"]["delta"] <= limits["max_delta"], "delta")
     require(file["shuffle"]["minimum_batch"] >= limits["min_batch"], "min_batch")
+    if "sample" in file:
+        require(file["sample"]["layer"] in limits["layers"], "layer")
+        asked = sum(end - first for first, end in file["sample"]["buckets"])
+        require(asked >= 10_000 * limits["least_share"], "least_share")
     require(max(sealed_bytes(file).values()) <= limits["max_report_bytes"], "report_bytes")
+
+
+def bucket(layer: str, id_: str) -> int:
+    """Return MurmurHash3 x86 32 of a layer and an id, seed 0, modulo 10,000."""
+    text, hash_ = f"{layer}:{id_}".encode(), 0
+    whole = len(text) - len(text) % 4
+    for at in range(0, whole, 4):
+        hash_ = (_turned(hash_ ^ _mixed(int.from_bytes(text[at : at + 4], "little")), 13) * 5 + 0xE6546B64) % (1 << 32)
+    hash_ ^= _mixed(int.from_bytes(text[whole:], "little")) ^ len(text)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        hash_ = (hash_ ^ hash_ >> shift) * factor % (1 << 32)
+    return (hash_ ^ hash_ >> 16) % 10_000
+
+
+def _mixed(block: int) -> int:
+    return _turned(block * 0xCC9E2D51 % (1 << 32), 15) * 0x1B873593 % (1 << 32)
+
+
+def _turned(word: int, by: int) -> int:
+    return (word << by | word >> (32 - by)) % (1 << 32)

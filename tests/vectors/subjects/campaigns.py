@@ -79,6 +79,11 @@ _GIVEN: dict[str, dict[str, Any]] = {
         "discovery": OBLIVIOUS,
         "keys": {**KEYS, "evaluator": [evaluator_key("another evaluator")]},
     },
+    "sample": {
+        "mechanism": mechanism("grr", 1.0),
+        "dictionary": DICTIONARY,
+        "sample": {"layer": "settings-2026", "buckets": [[0, 500], [9000, 10000]]},
+    },
     "discovery-of-what-no-list-has": {"dictionary": DICTIONARY, "discovery": {**DISCOVERY, "max_value_bytes": 4096}},
 }
 
@@ -106,6 +111,7 @@ def _entry(name: str, made: Campaign) -> dict[str, Any]:
     }
 
 
+_TOO_MANY = [[2 * number, 2 * number + 1] for number in range(101)]
 _KEY, _ASKED = KEYS["analyzer"][0], OBLIVIOUS_KEYS["evaluator"][0]
 _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("wrong_format", "grr", {"format": 1}),
@@ -195,6 +201,18 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("hash_key", "oblivious", {"discovery": {"hash": "keyed"}, "keys": {"evaluator": []}}),
     ("integer_too_large", "large-integer", {"mechanism": {"parameters": {"s": 620136698185898879}}}),
     ("integer_too_large", "sketch", {"mechanism": {"parameters": {"k": 9007199254740992}}}),
+    *(
+        ("sample", "sample", {"sample": part})
+        for part in (
+            {"buckets": []}, {"buckets": [[]]}, {"buckets": [[5]]}, {"buckets": [[1, 2, 3]]}, {"buckets": [[5, 5]]},
+            {"buckets": [[9, 5]]}, {"buckets": [[0, 10], [10, 20]]}, {"buckets": [[0, 10], [5, 20]]},
+            {"buckets": [[20, 30], [0, 10]]}, {"buckets": [[-1, 5]]}, {"buckets": [[0, 10001]]},
+            {"buckets": [[0, 1.5]]}, {"buckets": [["zero", 5]]}, {"buckets": 5}, {"buckets": _TOO_MANY},
+            {"layer": ""}, {"layer": "No Layer"}, {"layer": 7},
+        )
+    ),
+    ("missing_field", "sample", {"sample": {"layer": None}}),
+    ("unknown_field", "sample", {"sample": {"share": 0.5}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": None}}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": 5}}}),
     ("mechanism", "both", {"dictionary": None, "mechanism": {"name": "grr", "parameters": {"s": None}}}),

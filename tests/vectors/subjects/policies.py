@@ -42,6 +42,10 @@ _ACCEPTED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("second-epoch", {}),
     ("large-integer", {}),
     ("last-epoch", {"max_epsilon": 40.01}),
+    ("sample", {"layers": ("settings-2026",)}),
+    ("sample", {"layers": ("a", "b", "settings-2026"), "least_share": 0.15}),
+    # Without a sample all clients are asked.
+    ("grr", {"layers": ("a",), "least_share": 1.0}),
 )
 _REFUSED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("another_campaign", "grr", {"campaign_id": "vectors.both"}),
@@ -66,6 +70,9 @@ _REFUSED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("min_batch", "both", {**_DISCOVERS, "min_batch": 10**12}),
     ("report_bytes", "grr", {"max_report_bytes": 64}),
     ("report_bytes", "discovery-of-what-no-list-has", {**_LONG, "max_report_bytes": 4257}),
+    ("layer", "sample", {}),
+    ("layer", "sample", {"layers": ("a", "b", "settings-2027")}),
+    ("least_share", "sample", {"layers": ("settings-2026",), "least_share": 0.1501}),
     ("report_bytes", "both", {**_DISCOVERS, "max_report_bytes": 100}),
 )
 _MALFORMED: tuple[dict[str, Any], ...] = (
@@ -85,6 +92,11 @@ _MALFORMED: tuple[dict[str, Any], ...] = (
     {"max_delta": -1e-9},
     {"min_batch": 0},
     {"min_batch": 1.5},
+    {"layers": "a"},
+    {"layers": ["A"]},
+    {"layers": ["a", "b", "c", "d"]},
+    {"least_share": 0.0099},
+    {"least_share": 1.01},
     {"max_report_bytes": 0},
     {"max_dictionary_bytes": 0},
     {"max_dictionary_bytes": (1 << 28) + 1},
@@ -101,7 +113,12 @@ def _reports_to(name: str, terms: PolicyTerms, signature: CampaignSignature | No
 
 
 def _entry(name: str, terms: PolicyTerms, signature: CampaignSignature | None, at: str = AT) -> dict[str, Any]:
-    given = {"policy": plain(terms), "campaign": name, "at": at}
+    # Without what is at its default, which the malformed ones below have.
+    given = {
+        "policy": {"format": 1, **terms.model_dump(mode="json", exclude_defaults=True)},
+        "campaign": name,
+        "at": at,
+    }
     return given if signature is None else {**given, "signature": plain(signature)}
 
 

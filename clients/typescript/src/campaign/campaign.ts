@@ -10,6 +10,7 @@ import type { Mechanism } from "../oracles/mechanism.js";
 import { own } from "../own.js";
 import type { Asked, Stream } from "../trust/asked.js";
 import { headOf } from "../trust/campaign-log.js";
+import { sampleOf } from "../trust/sample.js";
 import { SEAL_BYTES } from "../wire/sealing.js";
 import { fingerprintOf, termsOf } from "./fingerprint.js";
 import {
@@ -28,7 +29,7 @@ export const NAME = "the campaign file";
 const BINDING_BYTES = 16;
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 2;
-const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery"];
+const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample"];
 const NEEDED = ["format", "id", "epoch", "memory", "memory_values", "shuffle", "keys", "unicode"];
 
 /** A campaign file that was read and checked, with the mechanism of its frequency reports. */
@@ -73,6 +74,7 @@ export function formOf(file: unknown): Form {
   const discovery = "discovery" in fields ? discoveryOf(fields.discovery, NAME) : undefined;
   const dictionary = "dictionary" in fields ? listedOf(fields.dictionary, NAME) : undefined;
   const terms = "mechanism" in fields ? mechanismTermsOf(fields.mechanism, NAME) : undefined;
+  const sample = "sample" in fields ? sampleOf(fields.sample, NAME) : undefined;
   const memory = booleanOf(fields, "memory", NAME);
   const memoryValues = numberOf(fields, "memory_values", [1, 1000], NAME, true);
   const shuffle = shuffleOf(fields.shuffle, NAME);
@@ -102,6 +104,7 @@ export function formOf(file: unknown): Form {
     memoryValues,
     discovery: { epsilon: sides * (discovery?.epsilon ?? 0), delta: sides * (discovery?.delta ?? 0) },
     ...shuffle,
+    sample,
     mechanismTerms: terms,
     dictionary,
     discoveryTerms: discovery,

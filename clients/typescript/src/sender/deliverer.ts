@@ -1,6 +1,6 @@
 /** Takes due reports from the queue, sends them in batches, and settles each batch by the answer. */
 
-import { BudgetSpent, OverCap, Untrusted, UsageError } from "../errors.js";
+import { BudgetSpent, NotAsked, OverCap, Untrusted, UsageError } from "../errors.js";
 import { own } from "../own.js";
 import type { Store } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
@@ -243,11 +243,12 @@ async function madeOf(
   maker: Maker,
   streams: readonly Stream[],
   value: string,
-): Promise<readonly Waiting[] | "over_cap" | "no_valid_key" | "budget_spent"> {
+): Promise<readonly Waiting[] | "over_cap" | "no_valid_key" | "budget_spent" | "not_asked"> {
   try {
     const wishes = streams.map((stream) => ({ stream, value }));
     return await make(maker, wishes, { ...to.making, keepValues: true }, true);
   } catch (error) {
+    if (error instanceof NotAsked) return "not_asked";
     if (error instanceof OverCap) return "over_cap";
     if (error instanceof Untrusted || error instanceof UsageError) return "no_valid_key";
     if (error instanceof BudgetSpent) return "budget_spent";

@@ -3,7 +3,9 @@
 import type { Budget } from "../budget/budget.js";
 import type { PendingDiscovery } from "../discovery/oblivious.js";
 import { own } from "../own.js";
+import type { Store } from "../store/store.js";
 import type { Asked, Stream } from "../trust/asked.js";
+import { requireAsked } from "../trust/sample.js";
 import type { Arrivals } from "./arrivals.js";
 import type { Asking } from "./evaluations.js";
 import type { Queued, Waiting } from "./queue.js";
@@ -37,6 +39,8 @@ export interface Wish {
 
 /** How reports are made: their cost is charged to the budget, and each is due after a random delay. */
 export interface Making {
+  /** Keeps the installation's id. */
+  readonly store: Store;
   readonly budget: Budget;
   readonly arrivals: Arrivals;
   /** The length of the operator's windows; this length and the delay are in milliseconds. */
@@ -56,10 +60,11 @@ export interface Making {
  * The page can do other work meanwhile, because each stretch of work ends with the first report after 8 milliseconds.
  *
  * @param anew the values are plain values that wait in the queue.
- * @throws OverCap, OptedOut, BudgetSpent, Untrusted: no report is made.
+ * @throws NotAsked, OverCap, OptedOut, BudgetSpent, Untrusted: no report is made.
  */
 export async function make(maker: Maker, wishes: readonly Wish[], making: Making, anew = false): Promise<Waiting[]> {
   const { campaign } = maker;
+  await requireAsked(making.store, campaign, Date.now());
   maker.requireValid(Date.now(), campaign.streams);
   const repeats = await maker.repeats();
   const asking = campaign.evaluatorKey !== undefined ? await making.askingOf() : undefined;

@@ -10,6 +10,7 @@ import { own } from "../own.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
 import { Policy } from "../trust/policy.js";
+import { requireAsked } from "../trust/sample.js";
 import { Arrivals } from "./arrivals.js";
 import type { Asking } from "./evaluations.js";
 import { deliver, type Delivery } from "./deliverer.js";
@@ -99,7 +100,7 @@ export class Sender {
       this.#asking?.add(reports);
     };
     const arrivals = new Arrivals(store, campaign, numbers.window);
-    this.#making = { ...numbers, budget, arrivals, keepValues: options.keepValues ?? false, askingOf, onQueued };
+    this.#making = { ...numbers, store, budget, arrivals, keepValues: options.keepValues ?? false, askingOf, onQueued };
     this.#reportInTurn = inTurn((values) => this.#reportAll(values), MOST_AT_ONCE);
   }
 
@@ -113,7 +114,7 @@ export class Sender {
    *
    * @returns "queued": the reports, or with `keepValues` the value, wait on this device. Any other word: nothing was
    * queued; `dropped` counts the words, and `log` has a sentence.
-   * @throws UsageError the value is not a string. Only with `strict`: NotYet, Untrusted, QueueFull, OverCap,
+   * @throws UsageError the value is not a string. Only with `strict`: NotAsked, NotYet, Untrusted, QueueFull, OverCap,
    * BudgetSpent, OptedOut, StoreError in place of a word.
    */
   async report(value: string): Promise<Reported> {
@@ -229,6 +230,7 @@ export class Sender {
       return;
     }
     const { streams } = maker.campaign;
+    await requireAsked(this.#store, maker.campaign, Date.now());
     await this.#queue.requireRoom(values.length * streams.length);
     const wishes = values.flatMap((value) => streams.map((stream) => ({ stream, value })));
     const queued = await this.#queue.put(await make(maker, wishes, this.#making));

@@ -1,5 +1,7 @@
 /** The facts of a campaign file that policy, budget and sender read: what the campaign asks of its clients. */
 
+import type { Sample } from "./sample.js";
+
 /** The two streams of a campaign. */
 export type Stream = "reports" | "discovery";
 
@@ -24,6 +26,8 @@ export interface Terms {
   readonly cap: number;
   readonly minimumBatch: number;
   readonly shuffleDelta: number;
+  /** Which clients are asked; undefined: all. */
+  readonly sample: Sample | undefined;
 }
 
 /** A campaign file that was read and checked. */

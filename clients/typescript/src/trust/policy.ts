@@ -6,10 +6,13 @@ import type { Asked, Terms } from "./asked.js";
 import type { CampaignLog } from "./campaign-log.js";
 import { verifyCampaign, type CampaignSignature } from "./delegation.js";
 import { Newest } from "./newest.js";
+import { own } from "../own.js";
+import { MOST_LAYERS, shareOf } from "./sample.js";
 import { parseVerifyKey, type VerifyKey } from "./signatures.js";
 
 const MOST_KEYS = 100;
 const DICTIONARY_BYTES = 2 ** 25;
+const LEAST_SHARE = 0.01;
 const NAME = "the policy";
 /**
  * Only the functions here that make policies have this value, because in JavaScript even a private constructor can be
@@ -36,6 +39,10 @@ export interface PolicyTerms {
   readonly maxDelta: number;
   /** The least allowed minimum batch. */
   readonly minBatch: number;
+  /** The names of the app's layers, at most 3: a campaign may ask a sample in these layers only. */
+  readonly layers: readonly string[];
+  /** The least share of all clients that a sample may ask. */
+  readonly leastShare: number;
   /** The greatest length of a sealed report of either stream. */
   readonly maxReportBytes: number;
   /** The greatest length of a dictionary that a sender fetches and keeps, packed and unpacked. */
@@ -94,6 +101,7 @@ export class Policy {
     if (this.#terms === undefined) return Infinity;
     const vouching = await vouchingFor(this.#terms, campaign, signature, now);
     requireWithin(this.#terms, campaign);
+    requireSample(this.#terms, campaign);
     return Math.min(...vouching.map(({ notAfter }) => notAfter));
   }
 
@@ -121,7 +129,7 @@ export class Policy {
 }
 
 function termsOf(data: unknown): PolicyTerms {
-  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000 };
+  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000, layers: [], least_share: LEAST_SHARE };
   const optional = { format: 1, ...limits, max_report_bytes: 16384, max_dictionary_bytes: DICTIONARY_BYTES };
   const needed = ["campaign_id", "operator_keys", "max_epsilon"];
   const fields = { ...optional, ...fieldsOf(data, NAME, needed, Object.keys(optional)) };
@@ -136,6 +144,8 @@ function termsOf(data: unknown): PolicyTerms {
     oblivious: booleanOf(fields, "oblivious", NAME),
     maxDelta: numberOf(fields, "max_delta", [0, 1 - Number.EPSILON / 2], NAME),
     minBatch: numberOf(fields, "min_batch", [1, 1e12], NAME, true),
+    layers: listOf(fields, "layers", MOST_LAYERS, NAME).map((layer) => textOf(own({ layer }), "layer", IDENTIFIER, NAME)),
+    leastShare: numberOf(fields, "least_share", [LEAST_SHARE, 1], NAME),
     maxReportBytes: numberOf(fields, "max_report_bytes", [1, 2 ** 30], NAME, true),
     maxDictionaryBytes: numberOf(fields, "max_dictionary_bytes", [1, 2 ** 28], NAME, true),
   };
@@ -184,6 +194,22 @@ function requireWithin(terms: PolicyTerms, campaign: Terms): void {
     throw new Untrusted(
       `names of campaign ${campaign.id} are keyed, the policy demands oblivious ones: do not report to it, or set ` +
         "oblivious to false in the policy",
+    );
+  }
+}
+
+function requireSample({ layers, leastShare }: PolicyTerms, { id, sample }: Terms): void {
+  if (sample === undefined) return;
+  if (!layers.includes(sample.layer)) {
+    throw new Untrusted(
+      `campaign ${id} asks a sample in layer ${sample.layer}, the policy allows ${layers.join(" and ") || "no sample"}: ` +
+        "do not report to it, or add the layer to the policy",
+    );
+  }
+  if (shareOf(sample) < leastShare) {
+    throw new Untrusted(
+      `campaign ${id} asks ${String(shareOf(sample))} of all clients, the policy demands at least ` +
+        `${String(leastShare)}: do not report to it, or lower least_share in the policy`,
     );
   }
 }
