@@ -22,6 +22,8 @@ from hushcount.formats.models import Part
 from hushcount.formats.reading import SETTINGS_BYTES, parse_model, read_file
 from hushcount.newest import Newest, Untrusted
 
+LEAST_SHARE = 0.01
+"""The least share of clients that a policy may allow a sample to ask."""
 _REPORT_BYTES = 16384
 
 

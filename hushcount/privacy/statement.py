@@ -13,7 +13,7 @@ from hushcount.privacy.amplification import Amplified, amplify, closed_form_epsi
 from hushcount.privacy.guarantees import Discovery, Local, Released, Shuffled, Statement
 from hushcount.privacy.joint import Window, part_of
 from hushcount.privacy.unit import Unit, Units, repeats_of, rule_of, unit_of
-from hushcount.privacy.words import exact_sentences, plain_sentences
+from hushcount.privacy.words import exact_sentences, plain_sentences, sample_sentence
 from hushcount.senders import Senders
 
 _BITS = 6
@@ -57,8 +57,9 @@ def statement(
         total = _total(units, local, shuffled, found, gained)
     unit = units.text if len(covered) > 1 else units.reports.text if "reports" in covered else units.discovery.text
     result = Statement(unit, units.reports.per, senders.way, local, shuffled, found, total)
-    sentences = [*exact_sentences(result, units, covered, reports), *([refusal] if refusal else [])]
-    return replace(result, plain=tuple(plain_sentences(result, units)), sentences=tuple(sentences))
+    asked = [] if campaign.sample is None else [sample_sentence(campaign.sample)]
+    sentences = [*exact_sentences(result, units, covered, reports), *([refusal] if refusal else []), *asked]
+    return replace(result, plain=(*plain_sentences(result, units), *asked), sentences=tuple(sentences))
 
 
 def window_of(campaign: Campaign, senders: Senders, reports: int | None) -> Window | None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
+from hushcount.campaigns.parts import SamplePart
 from hushcount.maths.figures import LARGEST, odds_of, rounded_up, within
 from hushcount.privacy.guarantees import Discovery, Released, Statement
 from hushcount.privacy.unit import Unit, Units
@@ -69,6 +70,15 @@ def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
             "If the analyzer and the auxiliary server broke their promises together, the values sent for discovery "
             "would be open to them: they are sealed, not randomised."
         )
+
+
+def sample_sentence(sample: SamplePart) -> str:
+    """Return what a sample adds to a statement: nothing is claimed for it, and a layer bounds what one device pays."""
+    return (
+        f"A sample of {sample.share:.4g} of all clients is asked, in layer {sample.layer}: nothing is gained by "
+        "sampling, because a report shows that its client was asked; other campaigns of the layer do not ask the same "
+        "client, as long as its random id lives."
+    )
 
 
 State = Literal["person", "report", "none"]

@@ -15,6 +15,7 @@ def top(
     last: options.LastAdded = None,
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
+    population: options.Population = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -32,12 +33,14 @@ def top(
     if (last, first, end) == (None, None, None):
         source = source.of(source.windows[-1:])
     table = top_table(source) if len(source.windows) == 1 else top_totals(source)
+    table, seen, scaled = answers.scaled(table, source, (), population, sentences.looks_of_top(source))
     says = [
+        *scaled,
         *sentences.of_top(source, table, show),
         *sentences.of_found(source, table),
         *sentences.of_results(source.counted),
     ]
-    return answers.answer("top", [source], table, answer_tables.top(source, table, show), says, out)
+    return answers.answer("top", [source], table, answer_tables.top(source, seen, show), says, out)
 
 
 def item(
@@ -49,6 +52,7 @@ def item(
     window: options.Window = None,
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
+    population: options.Population = None,
     show: options.Show = 10,
     out: options.OutTable = None,
     plot: options.Plot = None,
@@ -71,11 +75,12 @@ def item(
     items = [canonical(one) for one in item or ()]
     table = items_table(source, items)
     shown = (items or most_frequent(table))[:show]
+    table, seen, scaled = answers.scaled(table, source, (), population, table.num_rows)
     if plot is not None:
-        write_plot(plot, table, shown, source.ends)
-    says = [*sentences.of_items(table, shown, of_all=not items), *sentences.of_results(source.counted)]
-    charts = answer_tables.trends(answer_tables.title_of(source), table, shown)
-    people = [*charts, *answer_tables.over_windows(source.name, table, shown)]
+        write_plot(plot, seen, shown, source.ends)
+    says = [*scaled, *sentences.of_items(table, shown, of_all=not items), *sentences.of_results(source.counted)]
+    charts = answer_tables.trends(answer_tables.title_of(source), seen, shown)
+    people = [*charts, *answer_tables.over_windows(source.name, seen, shown)]
     return answers.answer("item", [source], table, people, says, out)
 
 
@@ -96,6 +101,7 @@ def sum_(
     window: options.Window = None,
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
+    population: options.Population = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -115,15 +121,17 @@ def sum_(
         raise UsageError("nothing to sum: give --item, --group, --glob, --prefix, --file, --all or --by-prefix")
     groups = read_groups([source], chosen, together=True)
     table = sums_table(source.counted, groups)
+    table, seen, scaled = answers.scaled(table, source, groups, population, table.num_rows)
     chief = set(largest_groups(table)[:show])
     # If the groups are a tree of paths, show the largest nodes in the order of the tree.
     names = [one.name for one in groups if by_prefix is None or one.name in chief][:show]
     says = [
+        *scaled,
         *sentences.of_sums(table, len(groups), names, of_paths=by_prefix is not None),
         sentences.of_looks(table.num_rows, are_shown=False),
         *sentences.of_results(source.counted),
     ]
-    people = answer_tables.over_windows(source.name, table, names, "group")
+    people = answer_tables.over_windows(source.name, seen, names, "group")
     return answers.answer("sum", [source], table, people, says, out)
 
 
@@ -143,6 +151,7 @@ def total(
     last: options.LastAsked = None,
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
+    population: options.Population = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -163,9 +172,11 @@ def total(
     table = totals_table(source.counted, groups)
     if not chosen.names:
         table = table.sort_by([("count", "descending"), ("group", "ascending")])
-    seen = findings(table.to_pylist(), [one.name for one in groups] if chosen.names else (), "group")
+    table, people_table, scaled = answers.scaled(table, source, groups, population, len(groups))
+    seen = findings(people_table.to_pylist(), [one.name for one in groups] if chosen.names else (), "group")
     title = f"{answer_tables.title_of(source)}: totals ± errors"
     says = [
+        *scaled,
         *sentences.of_cut(show, len(seen)),
         *([] if seen else sentences.of_nothing(source)),
         sentences.of_totals(len(groups)),

@@ -13,7 +13,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.signatures import signature_path
 from hushcount.clock import MACHINE
 from pipelines.console import options
-from pipelines.console.answer import Answer, note
+from pipelines.console.answer import Answer, Sentence, note
 from pipelines.console.tables import Table, stamp
 
 if TYPE_CHECKING:
@@ -97,11 +97,15 @@ def layers(config: options.Config = options.HERE) -> Answer:
 
     Example: hushcount campaign layers
     """
+    from hushcount.privacy.layers import of_person, paid_for
     from pipelines.deployment.campaigns import published_files
     from pipelines.deployment.settings import Deployment
     from pipelines.epochs.samples import shares
 
-    found = shares(published_files(Deployment.read(config).campaigns))
+    files = published_files(Deployment.read(config).campaigns)
+    found = shares(files)
+    newest = {one.id: one for one in sorted(files, key=lambda one: one.epoch)}
+    _, paid = paid_for(newest.values())
     rows = [(one.layer, one.campaign, f"{one.share:.2%}", one.ranges) for one in found]
     taken: dict[str, float] = {}
     for one in found:
@@ -109,7 +113,9 @@ def layers(config: options.Config = options.HERE) -> Answer:
     free = [f"{layer}: {max(1.0 - share, 0.0):.2%} of its clients are free" for layer, share in taken.items()]
     heads = ("layer", "campaign", "asks", "buckets")
     people: list[RenderableType] = [Table("", heads, rows, words=("buckets",)), *free]
-    return Answer([asdict(one) for one in found], people if rows else ["all campaigns ask all clients"])
+    says = map(Sentence, of_person(paid))
+    data = {"shares": [asdict(one) for one in found], "epsilon": paid.epsilon, "discovery": paid.discovery_epsilon}
+    return Answer(data, [*(people if rows else ["all campaigns ask all clients"]), *says])
 
 
 def _counted_from(deployment: Deployment, epochs: Epochs) -> tuple[datetime | None, str]:

@@ -18,7 +18,9 @@ from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
 from hushcount.oracles.sight import FALSE_DETECTIONS
 from hushcount.planning import planner
 from hushcount.planning.planner import Candidate, Plan, Task
+from hushcount.planning.samples import least_sample
 from hushcount.planning.shuffled import Limits, ShuffledPlan, shuffled_plan
+from hushcount.policy import LEAST_SHARE
 from hushcount.privacy.queries import delta_notes, epsilon_notes
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
@@ -37,7 +39,7 @@ def plan(
         int | None,
         Option(
             help="Expected number of reports, as 1e6; with --shuffled-epsilon, the fewest.",
-            parser=options.number_of_reports,
+            parser=options.whole_number,
             metavar="INTEGER",
         ),
     ] = None,
@@ -62,6 +64,14 @@ def plan(
     ] = None,
     want_share: Annotated[float | None, Option(help="Share to detect: computes reports or epsilon.")] = None,
     power: Annotated[float, Option(help="Probability to detect the share of --want-share.")] = 0.95,
+    clients: Annotated[
+        int | None,
+        Option(
+            help="All clients, as 1e8: names the sample that sends the reports of --want-share.",
+            parser=options.whole_number,
+            metavar="INTEGER",
+        ),
+    ] = None,
     mechanism: Annotated[list[str] | None, Option(help="Compare only this mechanism; may be repeated.")] = None,
     max_report_bytes: Annotated[
         int | None, Option(help="Most bytes of a report before sealing.", min=1, max=1 << 20)
@@ -84,8 +94,14 @@ def plan(
     names = tuple(mechanism) if mechanism else tuple(CATALOGUE)
     for name in names:
         frequency_oracle(name)
+    if clients is not None and (want_share is None or epsilon is None or out is not None):
+        raise UsageError(
+            "give --clients with --want-share and --epsilon, and without --out: hushcount campaign new makes the file "
+            "of a campaign with a sample"
+        )
     detection: dict[str, float] = {}
     both: ShuffledPlan | None = None
+    sample: float | None = None
     try:
         task = Task(domain, chosen, max_report_bytes, max_tally_mib, names)
         if shuffled_epsilon is not None:
@@ -106,6 +122,7 @@ def plan(
             rate = _FALSE_POSITIVES_OF_ONE if domain is None else FALSE_DETECTIONS / domain
             result, reached = planner.to_detect(task, planner.Detection(want_share, power, rate), epsilon, reports)
             detection = {"share": want_share, "power": reached, "false_positive_rate": rate}
+        sample = None if clients is None else least_sample(clients, result.reports)
         if out is not None:
             _write(result, out, id, keys, dictionary, open_domain, both)
     except ValueError as error:
@@ -115,7 +132,17 @@ def plan(
     data = {"chosen": asdict(result.chosen), "reason": result.reason, **asdict(result)}
     data |= {"detection": detection} if detection else {}
     data |= {} if both is None else {"shuffled": both.data()}
-    return Answer(data, _shown(result, domain, detection, out, both))
+    data |= {} if sample is None else {"sample": {"clients": clients, "share": sample, "least_share": LEAST_SHARE}}
+    return Answer(data, [*_shown(result, domain, detection, out, both), *_asking(clients, sample)])
+
+
+def _asking(clients: int | None, sample: float | None) -> Iterator[RenderableType]:
+    if clients is not None and sample is not None:
+        yield _line(
+            f"if each client that is asked sends one report, {sample:.2%} of {clients:,} clients suffice: hushcount "
+            f"campaign new --sample {max(sample, LEAST_SHARE):.2%}; the policy of an app allows {LEAST_SHARE:.0%} or "
+            "more"
+        )
 
 
 def _domain(size: int | None, dictionary: Path | None, open_domain: bool) -> int | None:

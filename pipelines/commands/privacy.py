@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,10 +20,11 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy import queries
 from hushcount.privacy.amplification import Amplified, amplify, amplify_any
 from hushcount.privacy.joint import MOST_PARTS
+from hushcount.privacy.layers import of_person, paid_for
 from hushcount.privacy.unit import repeats_of
 from hushcount.senders import UNBOUND
 from pipelines.console import options
-from pipelines.console.answer import Answer, note
+from pipelines.console.answer import Answer, Sentence, note
 from pipelines.console.guarantees import guarantee, in_short
 from pipelines.console.tables import Table
 
@@ -53,7 +54,7 @@ def privacy(
     ] = None,
     reports: Annotated[
         int | None,
-        Option(help="Number of reports in one shuffle, as 1e6.", parser=options.number_of_reports, metavar="INTEGER"),
+        Option(help="Number of reports in one shuffle, as 1e6.", parser=options.whole_number, metavar="INTEGER"),
     ] = None,
     delta: Annotated[float | None, Option(help="In (0, 1), far below 1/reports.")] = None,
     mechanism: Annotated[
@@ -61,7 +62,10 @@ def privacy(
     ] = None,
     dictionary_size: Annotated[int | None, Option(help="Items, including 'other'; default: any string.")] = None,
     set_: options.Settings = None,
-    campaign: Annotated[Path | None, Option(help="Campaign file, instead of --mechanism and --epsilon.")] = None,
+    campaign: Annotated[
+        list[Path] | None,
+        Option(help="Campaign file, instead of --mechanism and --epsilon; several: what one device pays for all."),
+    ] = None,
     windows: Annotated[
         int | None,
         Option(help="Windows in which a client reports: adds their total cost.", min=1, max=MOST_PARTS),
@@ -83,21 +87,38 @@ def privacy(
     of_mechanism = {"--mechanism": mechanism, "--dictionary-size": dictionary_size, "--set": set_ or None}
     of_shuffling = {"--reports": reports, **of_mechanism, "--windows": windows}
     of_discovery = {"--cap": cap, "--relation": relation, "--rule": rule, "--counts": counts or None}
+    one = campaign[0] if campaign else None
     try:
+        if campaign and len(campaign) > 1:
+            others = {**of_shuffling, **of_discovery, "--epsilon": epsilon, "--delta": delta}
+            _refuse(others | {"--discovery": discovery or None}, "with several --campaign")
+            return _together([Campaign.read(path) for path in campaign])
         if discovery:
             _refuse(of_shuffling, "with --discovery")
-            found = queries.discovery_answer(_rule(campaign, epsilon, delta, of_discovery))
+            found = queries.discovery_answer(_rule(one, epsilon, delta, of_discovery))
         else:
             _refuse(of_discovery, "without --discovery")
-            if campaign is not None:
+            if one is not None:
                 _refuse({"--epsilon": epsilon, **of_mechanism}, "with --campaign, which fixes mechanism and epsilon")
-                subject = _of_campaign(Campaign.read(campaign))
+                subject = _of_campaign(Campaign.read(one))
             else:
                 subject = _of_options(epsilon, mechanism, dictionary_size, set_ or [])
             found = _answer(subject, reports, delta, windows)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return Answer(found, _explained(found) if explain else in_short(found))
+
+
+def _together(campaigns: Sequence[Campaign]) -> Answer:
+    """Return what one installation pays for several campaigns, in which a layer's campaigns ask different clients."""
+    each, total = paid_for(campaigns)
+    rows = [
+        (one.name, one.layer or "", f"{one.share:.2%}", rounded_up(one.epsilon), rounded_up(one.discovery_epsilon))
+        for one in each
+    ]
+    heads = ("campaign", "layer", "asks", "epsilon", "discovery")
+    data = {"campaigns": [asdict(one) for one in each], "epsilon": total.epsilon, "discovery": total.discovery_epsilon}
+    return Answer(data, [Table("", heads, rows, words=("campaign", "layer")), *map(Sentence, of_person(total))])
 
 
 def _refuse(options: dict[str, Any], where: str) -> None:

@@ -49,7 +49,7 @@ def simulate(
         int | None,
         Option(
             help="With --send: number of people, as 2e4.",
-            parser=options.number_of_reports,
+            parser=options.whole_number,
             metavar="INTEGER",
             show_default=f"{_PEOPLE:,}",
         ),

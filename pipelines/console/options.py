@@ -24,6 +24,19 @@ MOST_SEED = (1 << 63) - 1
 _MOST_WINDOWS = 1_000_000
 _MOST_DEPTH = 64
 
+
+def whole_number(text: str | int) -> int:
+    """Return the whole number that a text like 1000000 or 1e6 means; BadParameter unless in 0..MOST_REPORTS."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise BadParameter(f"{text!r} is not a valid integer.") from None
+    # Test for NaN before the comparison, because Decimal raises if NaN is compared.
+    if number.is_nan() or not 0 <= number <= MOST_REPORTS or number != int(number):
+        raise BadParameter(f"{text} is not a whole number in the range 0<=x<={MOST_REPORTS}.")
+    return int(number)
+
+
 Json = Annotated[bool, Option("--json", help="Print the result as JSON on standard output.")]
 Explain = Annotated[bool, Option("--explain", help="Show the guarantee in full, not in two lines.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace an older result.")]
@@ -116,19 +129,16 @@ Depth = Annotated[int, Option("--depth", help="Levels of --by-prefix.", min=1, m
 FromRight = Annotated[bool, Option("--from-right", help="The last part of a path is the top, as in domain names.")]
 Show = Annotated[int, Option("--show", help="Rows to show; --json and --out have all.", min=1, max=MOST_ITEMS)]
 OutTable = Annotated[str | None, Option("--out", help="Table to write, .csv or .parquet.")]
+Population = Annotated[
+    int | None,
+    Option(
+        "--population",
+        help="Scale a sample to so many clients, as 1e8.",
+        parser=whole_number,
+        metavar="INTEGER",
+    ),
+]
 Plot = Annotated[Path | None, Option("--plot", help="Chart to write, .png or .svg, with error bands.")]
-
-
-def number_of_reports(text: str | int) -> int:
-    """Return the whole number that a text like 1000000 or 1e6 means; BadParameter unless in 0..MOST_REPORTS."""
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        raise BadParameter(f"{text!r} is not a valid integer.") from None
-    # Test for NaN before the comparison, because Decimal raises if NaN is compared.
-    if number.is_nan() or not 0 <= number <= MOST_REPORTS or number != int(number):
-        raise BadParameter(f"{text} is not a whole number in the range 0<=x<={MOST_REPORTS}.")
-    return int(number)
 
 
 def share_of(text: str, option: str) -> float:

@@ -18,6 +18,7 @@ from pipelines.jobs.table_files import put_table, require_table
 from pipelines.questions import answer_tables, sentences
 from pipelines.questions.changes import CONFIDENCE, SCHEMA, by_chance, changed
 from pipelines.questions.findings import verdict_of
+from pipelines.questions.population import in_population, with_population
 from pipelines.questions.selection import Chosen, counted_in_all, each_item, read_groups
 from pipelines.questions.sides import Sides
 from pipelines.questions.sources import Source, from_folders, from_store
@@ -92,6 +93,24 @@ def answer(
         "says": list(says),
     }
     return Answer(data, [*people, *map(Sentence, says)])
+
+
+def scaled(
+    table: pa.Table, source: Source, groups: Sequence[Group], population: int | None, looks: int
+) -> tuple[pa.Table, pa.Table, list[str]]:
+    """Return the table of an answer, the same table for people, and sentences: as `--population` asks.
+
+    Args:
+        groups: those of the rows; a row of no group is of the item with its name.
+        looks: rows that were looked at.
+
+    Raises:
+        UsageError: the results are no sample of so many clients.
+    """
+    if population is None:
+        return table, table, []
+    table = with_population(table, source.counted, groups, population, looks)
+    return table, in_population(table, population), [sentences.of_population(population)]
 
 
 def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, ...], list[str]]:

@@ -52,11 +52,25 @@ def of_results(results: Sequence[Counted]) -> Iterator[str]:
             "clients repeat their answers: windows of one epoch have nearly the same errors, so their mean is no "
             "more exact than one window, and their difference no less exact than stated"
         )
+    for name, sample in {one.campaign.id: one.campaign.sample for one in results}.items():
+        if sample is not None:
+            yield (
+                f"{name} asks a sample of {percent(sample.share)} of its clients: without --population, counts are of "
+                "those who reported"
+            )
     if any(pool_of(one.campaign.require_frequency()) is not None for one in results):
         yield (
             "items share cells of fixed hash functions: the errors include these collisions, which more reports do "
             "not average out"
         )
+
+
+def of_population(population: int) -> str:
+    """Say what counts are that were scaled from a sample to a population of clients."""
+    return (
+        f"scaled to {population:,} clients, as if all others were like those who reported; errors and intervals "
+        "contain the error of the sample"
+    )
 
 
 def of_other(results: Sequence[Counted]) -> Iterator[str]:
@@ -80,14 +94,19 @@ def of_top(source: Source, table: pa.Table, show: int) -> Iterator[str]:
     yield from of_cut(show, most)
     if not table.num_rows:
         yield from of_nothing(source)
+    items = looks_of_top(source)
     if len(source.windows) == 1:
-        yield of_looks(len(source.followed) * len(source.places))
+        yield of_looks(items)
         yield from of_other(source.counted)
         return
-    items = len(each_item([source]))
     yield of_totals(items)
     if lost := len(source.followed) - items:
         yield f"{lost:,} {'item that' if lost == 1 else 'items that'} not all of these windows counted: no row"
+
+
+def looks_of_top(source: Source) -> int:
+    """Return how many counts were looked at to find the most frequent items."""
+    return len(source.followed) * len(source.places) if len(source.windows) == 1 else len(each_item([source]))
 
 
 def of_nothing(source: Source) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 from scipy.stats import chi2
 
+from hushcount.budget import Budget
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.parts import BUCKETS, MOST_LAYERS, SamplePart
 from hushcount.client import Client
@@ -109,6 +111,26 @@ def test_an_installation_keeps_each_campaigns_layer_and_takes_part_in_few() -> N
         here.is_asked(asking("more", "layer-3", (0, BUCKETS)), NOW)
     with pytest.raises(Untrusted, match="is layer-1, was layer-0"):
         here.is_asked(asking("c0", "layer-1", (0, BUCKETS)), NOW)
+
+
+def test_a_person_pays_for_one_campaign_of_a_layer_and_for_each_without_one(tmp_path: Path) -> None:
+    """Three campaigns that share all clients cost each of 30 people one report; three without a sample cost three."""
+    thirds = ((0, 3333), (3333, 6666), (6666, BUCKETS))
+    for person in range(30):
+        spent = []
+        for sampled in (True, False):
+            budget, installation = Budget(), Installation(tmp_path / f"{person}.json")
+            for name, span in zip("abc", thirds, strict=True):
+                campaign = asking(name, "shared", span if sampled else (0, BUCKETS))
+                client = Client(
+                    campaign, policy=Policy.trusting(), dictionary=WORDS, budget=budget, installation=installation
+                )
+                with suppress(NotAsked):
+                    client.report("alpha")
+            spent.append(budget.spent(NOW))
+        one, three = (found.epsilon / campaign.require_frequency().epsilon for found in spent)
+        assert (one, three) == (1.0, 3.0)
+        assert len([said for said in spent[0].words() if said.startswith("Campaign ")]) == 1
 
 
 def test_a_client_outside_makes_and_charges_nothing_whatever_the_value(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def init(
         int | None,
         Option(
             help="Question 3: people who report in a window, at least, as 1e5.",
-            parser=options.number_of_reports,
+            parser=options.whole_number,
             metavar="INTEGER",
             show_default="10000",
         ),

@@ -15,7 +15,7 @@ from hushcount.collection.windows import duration, window_at
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.maths.probability import require_epsilon
-from pipelines.console.options import number_of_reports
+from pipelines.console.options import whole_number
 from pipelines.console.prompts import repeated
 from pipelines.files.item_files import read_listed
 
@@ -50,7 +50,7 @@ def values_of(text: str) -> tuple[Path, Dictionary] | None:
 def clients_of(text: str) -> int:
     """Return a number of people."""
     try:
-        number = number_of_reports(text)
+        number = whole_number(text)
     except BadParameter:
         number = -1
     if number < 1:

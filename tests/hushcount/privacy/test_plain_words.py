@@ -20,6 +20,7 @@ from hushcount.privacy.words import in_one_line, plain_sentences
 from hushcount.senders import Senders
 from keys.directories import PublicFile, create
 from pipelines.jobs.new_campaign import create_campaign
+from tests.hushcount.campaigns.test_campaign_file import data
 
 LOCAL = Local(epsilon_per_report=2.0, epsilon=2.0, epoch_epsilon=None, values=None, delta=0.0, unit="", against="")
 
@@ -53,6 +54,19 @@ def test_no_figure_claims_more_than_holds(epsilon: float, chance: float) -> None
     said = re.search(r"a chance of 1 in ([\d,]+)", first)
     assert said
     assert chance * (1 - 1e-12) <= 1.0 / int(said[1].replace(",", "")) <= chance * 2.0
+
+
+def test_nothing_is_claimed_for_a_sample_and_its_layer_is_named() -> None:
+    campaign = Campaign.model_validate({**data(), "sample": {"layer": "shared", "buckets": [[0, 500]]}})
+    everyone = Campaign.model_validate(data())
+    told, plain = (statement(one, 10**6, Senders("client-token")) for one in (campaign, everyone))
+    # The figures are those of a campaign that asks all clients.
+    assert (told.local, told.shuffled, told.total) == (plain.local, plain.shuffled, plain.total)
+    for said, before in ((told.plain, plain.plain), (told.sentences, plain.sentences)):
+        assert said[:-1] == before
+        assert "0.05" in said[-1]
+        assert "shared" in said[-1]
+        assert "nothing is gained" in said[-1]
 
 
 @given(epsilon=st.floats(0.01, 5.0))

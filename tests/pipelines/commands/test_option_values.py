@@ -41,6 +41,7 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("plan", "want-error"): ((*PLAN, "--reports", 10), ("0", *FEW)),
     ("plan", "want-share"): ((*PLAN, "--reports", 10), ("0", "1", *REAL)),
     ("plan", "power"): ((*PLAN, "--reports", 10, "--want-share", 0.1), ("0", "1", *REAL)),
+    ("plan", "clients"): ((*PLAN, "--epsilon", 1, "--want-share", 0.1), ("0", *WHOLE)),
     ("plan", "max-report-bytes"): (PLAN, ("0", *WHOLE)),
     ("plan", "max-tally-mib"): (PLAN, ("-1", "inf", "1e300")),
     ("init", "clients"): (INIT, ("0", *WHOLE)),
@@ -85,6 +86,11 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("job analyze", "false-positives"): (("job", "analyze"), ("1", *REAL)),
     ("job estimate", "confidence"): (("job", "estimate"), ("0", "1", *REAL)),
     ("job estimate", "false-positives"): (("job", "estimate"), ("1", *REAL)),
+    **{
+        (f"ask {question}", "population"): (("ask", question, "--item", "a"), ("-1", "1e23", "0.5"))
+        for question in ("item", "sum", "total")
+    },
+    ("ask top", "population"): (("ask", "top"), ("-1", "1e23", "0.5")),
     **{
         (f"ask {question}", option): (("ask", question), ("0", "-1", "0.5"))
         for question, taken in {

@@ -7,12 +7,14 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
+from scipy.stats import binom
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import read_dictionary
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import CATALOGUE
 from hushcount.planning.planner import Candidate, Task, least_epsilon, make_plan, most_reports
+from hushcount.planning.samples import least_sample
 from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
 from tests.pipelines.conftest import LISTED, World
@@ -99,6 +101,21 @@ def test_a_wanted_share_is_solved_for_reports_and_a_high_epsilon_is_warned_of(wo
     for epsilon in (8, 9):
         run = done("campaign", "new", *arguments, "--epsilon", epsilon, "--out", tmp_path / f"{epsilon}.json")
         assert ("warning: epsilon is 9" in run.err) == (epsilon == 9)
+
+
+def test_a_plan_names_the_sample_that_suffices() -> None:
+    """The sample has too few clients with probability 1e-6 at most, by the binomial law; a smaller one has not."""
+    asked = ("plan", "--dictionary-size", 1000, "--epsilon", 4, "--want-share", 0.001)
+    told = done(*asked, "--clients", "1e8", "--json").json
+    needed, sample = told["reports"], told["sample"]
+    assert sample == {"clients": 10**8, "share": sample["share"], "least_share": 0.01}
+    assert binom.cdf(needed - 1, 10**8, sample["share"]) <= 1e-6 < binom.cdf(needed - 1, 10**8, sample["share"] - 1e-4)
+    assert f"campaign new --sample {sample['share']:.2%};" in " ".join(done(*asked, "--clients", "1e8").out.split())
+    # A policy allows no smaller sample.
+    assert "--sample 1.00%;" in " ".join(done(*asked, "--clients", "1e9").out.split())
+    assert least_sample(needed, needed) == 1.0
+    refused(*asked, "--clients", needed - 1, says=[f"clients is {needed - 1:,}", f"{needed:,}"])
+    refused(*asked[:-2], "--reports", 10, "--clients", 10, says=["--clients", "--want-share"])
 
 
 def test_a_local_epsilon_that_protects_nobody_from_the_parties_is_warned_of_and_all_wraps(

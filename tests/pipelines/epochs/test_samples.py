@@ -48,10 +48,12 @@ def test_a_sample_takes_free_buckets_of_its_layer_and_widens_into_others(site: S
     assert after.sample.buckets == ((0, 500), (1500, 1700))
     published(site, wider)
     shown = done("campaign", "layers", "--config", site.config, "--json").json
-    assert shown == [
+    assert shown["shares"] == [
         {"layer": "shared", "campaign": "one", "share": 0.07, "ranges": "0-499, 1500-1699"},
         {"layer": "shared", "campaign": "two", "share": 0.1, "ranges": "500-1499"},
     ]
+    # The site's own campaign asks all clients, and of the layer one of two campaigns asks a client.
+    assert (shown["epsilon"], shown["discovery"]) == (2.0 + 2.0, 0.0)
     assert "83.00%" in done("campaign", "layers", "--config", site.config).out
     big = ("campaign", "new", "--after", second, "--keys", site.keys, "--config", site.config)
     refused(*big, "--out", site.root / "made" / "big.json", "--sample", "95%", says=["95.00%", "93.00%", "shared"])
@@ -59,6 +61,26 @@ def test_a_sample_takes_free_buckets_of_its_layer_and_widens_into_others(site: S
     same = site.root / "made" / "same.json"
     done(*big, "--out", same)
     assert Campaign.read(same).sample == Campaign.read(second).sample
+
+
+def test_campaigns_of_a_layer_are_added_up_as_one(site: Site) -> None:
+    where = ("--layer", "costs", "--config", site.config)
+    paths = []
+    for name, epsilon in (("cheap", 1), ("dear", 3), ("middle", 2)):
+        paths.append(made(site, name, "--sample", "5%", *where, "--epsilon", epsilon))
+        published(site, paths[-1])
+    everyone = [made(site, name, "--epsilon", 1) for name in ("all-a", "all-b")]
+    asked = [word for path in (*paths, *everyone) for word in ("--campaign", path)]
+    told = done("privacy", *asked, "--json").json
+    assert [(one["name"], one["layer"], one["epsilon"]) for one in told["campaigns"][:3]] == [
+        ("cheap", "costs", 1.0), ("dear", "costs", 3.0), ("middle", "costs", 2.0)
+    ]  # fmt: skip
+    assert told["epsilon"] == 3.0 + 1.0 + 1.0
+    assert "second device" in done("privacy", *asked).out
+    refused("privacy", *asked, "--reports", 10, says=["--reports", "several --campaign"])
+    refused("privacy", *asked[:2], *asked[:2], says=["cheap is given twice"])
+    blind = made(site, "overlap", "--sample", "1%", "--layer", "costs")
+    refused("privacy", *asked[:2], "--campaign", blind, says=["cheap and overlap", "costs"])
 
 
 def test_what_is_no_sample_is_one_sentence(site: Site) -> None:

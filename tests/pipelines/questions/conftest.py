@@ -25,6 +25,8 @@ IOS = (
 """True counts of each day."""
 ANDROID = {**USUAL, "shop": 240, ELSE: 200}
 """True counts of the last day; its dictionary has no "help"."""
+SAMPLED = {**USUAL, ELSE: 400}
+"""True counts of the last two days of a campaign with a sample of 5 %."""
 
 
 @pytest.fixture(scope="session")
@@ -37,5 +39,8 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Site:
     for day, truth in enumerate(IOS):
         collect(site.store, ios, values_of(truth), day=day)
     collect(site.store, android, values_of(ANDROID), day=len(IOS) - 1)
+    web = site.add("web", "--sample", "5%", dictionary=write_lines(site.root / "web.txt", ITEMS), epsilon=4.0)
+    for day in range(len(IOS) - 2, len(IOS)):
+        collect(site.store, web, values_of(SAMPLED), day=day)
     assert site.run(len(IOS) + 0.1).problems == []
     return site

@@ -129,6 +129,37 @@ def test_what_would_have_been_seen_is_said(asked: Site) -> None:
     assert any("20 % in shop/cart" in one and " 0." in one for one in answer["says"])
 
 
+def test_a_sample_is_scaled_to_its_population_with_its_own_error(asked: Site) -> None:
+    population = 12_000
+    for question, options, name in (("top", (), "item"), ("total", ("--item", "shop"), "group"),
+                                    ("sum", ("--item", "shop", "--last", 1), "group"),
+                                    ("item", ("--item", "shop"), "item")):  # fmt: skip
+        rows = ask(asked, question, *options, "--population", population, campaigns=("web",))["rows"]
+        plain = ask(asked, question, *options, campaigns=("web",))["rows"]
+        added = ["population_count", "population_error", "population_low", "population_high"]
+        assert [{key: row[key] for key in row if key not in added} for row in rows] == plain
+        for row in (row for row in rows if row[name] == "shop"):
+            share = row["count"] / row["reports"]
+            assert row["population_count"] == pytest.approx(population * share)
+            # 600 clients reported, in each window the same ones.
+            error = math.hypot(error_of_share(row), math.sqrt(share * (1.0 - share) / 600))
+            assert row["population_error"] == pytest.approx(population * error)
+            assert row["population_low"] < population * row["low_all"] / row["reports"]
+            assert row["population_high"] > population * row["high_all"] / row["reports"]
+    of_web = ("--config", asked.config, "--campaign", "web", "--population", "1.2e4")
+    shown = done("ask", "top", *of_web)
+    assert "12,000 clients" in shown.out
+    row = next(row for row in ask(asked, "top", "--population", population, campaigns=("web",))["rows"])
+    assert f"{row['population_count']:,.0f} ± {row['population_error']:,.0f}" in shown.out
+    assert "without --population" in done("ask", "top", *of_web[:4]).out
+    refused("ask", "top", "--config", asked.config, "--campaign", "ios", "--population", 1e6, says=["ios", "all its"])
+    refused("ask", "top", *of_web[:4], "--population", 599, says=["population is 599", "600"])
+
+
+def error_of_share(row: dict[str, Any]) -> float:
+    return error(row) / float(row["reports"])
+
+
 def test_two_campaigns_are_compared_in_what_both_list(asked: Site) -> None:
     answer = ask(asked, "compare", campaigns=("ios", "android"))
     rows = {row["group"]: row for row in answer["rows"]}

@@ -210,13 +210,17 @@ def test_hundreds_of_campaigns_are_listed_without_reading_a_result(site: Site, t
         copy.mkdir()
         for path in (folder / "words").iterdir():
             (copy / path.name).write_bytes(path.read_bytes().replace(b'"words"', f'"c{number}"'.encode()))
+    asks = new_campaign(tmp_path / "asks.json", many.keys, "--sample", "5%", dictionary=many.words, epsilon=3.0)
+    done("campaign", "publish", "--config", many.config, "--campaign", asks)
     (tally,) = many.store.glob("results/words/*/*/tally*")
     tally.write_bytes(b"damaged")
     with serving(many.config, tmp_path / "log") as address, httpx.Client(base_url=address, timeout=30) as pages:
         page = pages.get("/")
         assert page.status_code == 200
-        assert page.text.count("<a href='/campaigns/") == 301
+        assert page.text.count("<a href='/campaigns/") == 302
         assert "2026" in page.text
+        assert "epsilon 605 in a window" in page.text
+        assert page.text.count("5.00% in layer asks") == 1
         assert len(page.content) < 200_000
         # A campaign that cannot be computed says why, and takes no other with it.
         assert "tally" in pages.get("/campaigns/words").text

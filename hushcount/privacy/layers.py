@@ -1,0 +1,83 @@
+"""What one installation pays for several campaigns: of each layer, for one campaign at a time (docs/adr/0050)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.errors import UsageError
+from hushcount.maths.figures import rounded_up
+from hushcount.policy import costs
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What an installation pays at most in a window of each of some campaigns, replace-one, against all parties.
+
+    Attributes:
+        name: of a campaign; "all" for all of them.
+        layer: of the campaign; None: the campaign asks all clients.
+        share: of the clients that are asked, in (0, 1].
+        epsilon: of the counts; with a memory, of a whole epoch.
+        discovery_epsilon: of discovery, for released values alone.
+    """
+
+    name: str
+    layer: str | None
+    share: float
+    epsilon: float
+    discovery_epsilon: float
+
+
+def paid_for(campaigns: Collection[Campaign]) -> tuple[list[Paid], Paid]:
+    """Return what each campaign costs an installation, and what all together cost it.
+
+    All campaigns of a layer together cost as much as the dearest, because they have no client in common. This holds as
+    long as the installation's id lives: a new id, a reinstallation and a second device may be asked by another campaign
+    of the layer, and pay again.
+
+    Args:
+        campaigns: one file of each campaign.
+
+    Raises:
+        UsageError: a campaign is given twice, or two campaigns of a layer ask the same clients.
+    """
+    for one, other in combinations(campaigns, 2):
+        if one.id == other.id:
+            raise UsageError(f"campaign {one.id} is given twice: give one file of each campaign")
+        if one.sample is not None and other.sample is not None and one.sample.meets(other.sample):
+            raise UsageError(
+                f"campaigns {one.id} and {other.id} have buckets of layer {one.sample.layer} in common: make one of "
+                "them with hushcount campaign new --config, which takes free buckets"
+            )
+    each = [_paid(one) for one in campaigns]
+    # A campaign without a sample is alone in a layer that asks all clients.
+    layers = {one.layer or (one.name,) for one in each}
+    together = [[one for one in each if (one.layer or (one.name,)) == layer] for layer in layers]
+    total = Paid(
+        "all",
+        None,
+        1.0,
+        sum(max(one.epsilon for one in layer) for layer in together),
+        sum(max(one.discovery_epsilon for one in layer) for layer in together),
+    )
+    return each, total
+
+
+def _paid(campaign: Campaign) -> Paid:
+    epsilon, discovery_epsilon, _ = costs(campaign)
+    if campaign.sample is None:
+        return Paid(campaign.id, None, 1.0, epsilon, discovery_epsilon)
+    return Paid(campaign.id, campaign.sample.layer, campaign.sample.share, epsilon, discovery_epsilon)
+
+
+def of_person(total: Paid) -> Iterator[str]:
+    """Yield sentences on what all campaigns together cost one installation."""
+    found = f", and {rounded_up(total.discovery_epsilon)} for discovery" if total.discovery_epsilon else ""
+    yield (
+        f"one installation pays at most epsilon {rounded_up(total.epsilon)} in a window of each campaign{found}: the "
+        "sum over campaigns that ask all clients, and of each layer the largest"
+    )
+    yield "a new id, a reinstallation and a second device may be asked by another campaign of a layer, and pay again"
