@@ -19,6 +19,7 @@ from hushcount.delivery.queue import Queue
 from hushcount.errors import NotYet, UsageError
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy
+from hushcount.sampling import Installation, bucket_of
 from tests.hushcount.campaigns.vouched import (
     KEY,
     NOW,
@@ -104,6 +105,54 @@ def test_everything_in_the_folder_is_private_and_the_token_is_kept(collector: Fa
     other.report(VALUE)
     other.deliver()
     assert len({post.token for post in collector.posts}) == 2
+
+
+OUTSIDE = {"layer": "words", "buckets": [[0, 5000], [5001, 10_000]]}
+"""A sample that asks all but one bucket."""
+
+
+def not_asked(home: Path) -> Path:
+    """Return a sender's folder with an id that OUTSIDE does not ask."""
+    home.mkdir(mode=0o700)
+    drawn = next(f"{number:032x}" for number in count() if bucket_of(f"{number:032x}", "words") == 5000)
+    installation = Installation(home / "installation.json")
+    installation._kept.change(lambda kept: (kept.model_copy(update={"id": drawn, "drawn": NOW.date()}), None))
+    return home
+
+
+def test_who_is_not_asked_sends_charges_and_keeps_nothing_whatever_the_value(
+    collector: FakeCollector, tmp_path: Path
+) -> None:
+    collector.epochs = [campaign(sample={"layer": "words", "buckets": [[0, 1]]})]
+    policy_of_layer = policy(layers=("words",), least_share=0.01)
+    with pytest.raises(Untrusted, match=r"0\.0001"):
+        sender(collector, tmp_path / "narrow", policy=policy_of_layer).report(VALUE)
+    collector.epochs = [campaign(sample=OUTSIDE)]
+    home = not_asked(tmp_path / "own")
+    one = sender(collector, home, policy=policy_of_layer, strict=False)
+    for value in (VALUE, "four", LONG, ""):
+        assert one.report(value) == "not_asked"
+    gets = len(collector.gets)
+    for value in (VALUE, LONG):
+        assert one.report(value) == "not_asked"
+    assert one.deliver() == Delivery()
+    assert (len(collector.gets), collector.posts, one.waiting) == (gets, [], 0)
+    assert one.spent().streams == ()
+    assert one.dropped == {"not_asked": 6}
+
+
+def test_a_value_that_waited_for_a_campaign_that_does_not_ask_is_given_up(
+    collector: FakeCollector, tmp_path: Path
+) -> None:
+    collector.down = True
+    home = not_asked(tmp_path / "own")
+    one = sender(collector, home, policy=policy(layers=("words",)), keep_values=True)
+    assert one.report(VALUE) == "queued"
+    collector.down = False
+    collector.epochs = [campaign(sample=OUTSIDE)]
+    refresh(one)
+    assert one.deliver() == Delivery(dropped={"not_asked": 1})
+    assert (one.waiting, collector.posts, one.spent().streams) == (0, [], ())
 
 
 def test_retries_send_the_same_bytes_under_the_same_fingerprint(collector: FakeCollector, tmp_path: Path) -> None:
