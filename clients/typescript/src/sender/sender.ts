@@ -10,7 +10,6 @@ import { own } from "../own.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
 import { Policy } from "../trust/policy.js";
-import { requireAsked } from "../trust/sample.js";
 import { Arrivals } from "./arrivals.js";
 import type { Asking } from "./evaluations.js";
 import { deliver, type Delivery } from "./deliverer.js";
@@ -230,7 +229,6 @@ export class Sender {
       return;
     }
     const { streams } = maker.campaign;
-    await requireAsked(this.#store, maker.campaign, Date.now());
     await this.#queue.requireRoom(values.length * streams.length);
     const wishes = values.flatMap((value) => streams.map((stream) => ({ stream, value })));
     const queued = await this.#queue.put(await make(maker, wishes, this.#making));
