@@ -18,6 +18,7 @@ from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.repeats import BUCKETS, add_repeats, new_repeats
 from hushcount.oracles.tally import narrowed, read_array
 from hushcount.randomness import SystemWords
 
@@ -28,42 +29,50 @@ _REPORTS = struct.Struct("<q")
 
 @dataclass(eq=False)
 class Sums:
-    """An accumulator, which is changed in place and takes at most 16 MiB for up to a million items.
+    """An accumulator, which is changed in place and takes at most 24 MiB for up to a million items.
 
     Attributes:
         reports: number of reports that were added.
         counts: int64[rows of the block, width].
+        repeats: int64[BUCKETS], how often equal reports came: `add_repeats`.
         waiting: reports that are not yet in `counts`, because it costs less to decode many reports together.
     """
 
     reports: int
     counts: Counts
+    repeats: Counts
     waiting: list[Reports] = field(default_factory=list)
 
     def __reduce__(self) -> tuple[Callable[..., Sums], tuple[Any, ...]]:
         """Pickle counts as narrow integers, because most counts of a large sketch are small."""
-        return _widened, (self.reports, narrowed(self.counts), self.waiting)
+        return _widened, (self.reports, narrowed(self.counts), narrowed(self.repeats), self.waiting)
 
     def part_bytes(self) -> bytes:
-        """Return a tally part: the number of reports, then the counts as a .npy file."""
+        """Return a tally part: the number of reports, then the counts and the repeats as .npy files."""
         buffer = io.BytesIO()
         buffer.write(_REPORTS.pack(self.reports))
-        np.lib.format.write_array(buffer, narrowed(self.counts), allow_pickle=False)
+        for counts in (self.counts, self.repeats):
+            np.lib.format.write_array(buffer, narrowed(counts), allow_pickle=False)
         return buffer.getvalue()
 
 
-def _widened(reports: int, counts: npt.NDArray[np.signedinteger[Any]], waiting: list[Reports]) -> Sums:
-    return Sums(reports, counts.astype(np.int64, copy=False), waiting)
+def _widened(
+    reports: int,
+    counts: npt.NDArray[np.signedinteger[Any]],
+    repeats: npt.NDArray[np.signedinteger[Any]],
+    waiting: list[Reports],
+) -> Sums:
+    return Sums(reports, counts.astype(np.int64, copy=False), repeats.astype(np.int64, copy=False), waiting)
 
 
 def read_part(stream: IO[bytes], cells: int) -> Sums:
-    """Read a tally part from a stream's position: the number of reports, and their counts, int64[rows, width].
+    """Read a tally part from a stream's position: number of reports, counts, int64[rows, width], and repeats.
 
     Raises:
-        ValueError: the array has more than `cells` counts, or another dtype, or the part is cut short.
+        ValueError: an array has another dtype or too many counts (`cells` for the reports), or the part is cut short.
     """
     reports = _REPORTS.unpack(stream.read(_REPORTS.size))[0]
-    return Sums(reports, read_array(stream, "i", cells))
+    return Sums(reports, read_array(stream, "i", cells), read_array(stream, "i", BUCKETS))
 
 
 def rows_per_block(mechanism: Mechanism, items: UInt64Array) -> int:
@@ -75,7 +84,7 @@ def rows_per_block(mechanism: Mechanism, items: UInt64Array) -> int:
 @with_input_types(np.ndarray)
 @with_output_types(tuple[int, np.ndarray])
 class SplitRows(beam.DoFn):
-    """Takes arrays of reports; yields (number of a block of rows, reports with rows relative to the block)."""
+    """Takes arrays of reports; yields (number of a block of rows, reports of the block)."""
 
     def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         self._rows = rows_per_block(mechanism, items)
@@ -88,7 +97,6 @@ class SplitRows(beam.DoFn):
         blocks = reports["row"] // np.uint32(self._rows)
         order = np.argsort(blocks, kind="stable")
         ordered = np.take(reports, order)
-        ordered["row"] %= np.uint32(self._rows)
         present, starts = np.unique(blocks[order], return_index=True)
         yield from zip(present.tolist(), np.split(ordered, starts[1:]), strict=True)
 
@@ -106,7 +114,9 @@ class TallyFn(beam.CombineFn):
     def __init__(self, mechanism: Mechanism, items: UInt64Array | None) -> None:
         self._mechanism = mechanism
         self._items = _whole_domain(mechanism) if items is None else items
-        self._shape = (rows_per_block(mechanism, self._items), mechanism.encoder.tally_shape(self._items)[1])
+        rows, width = mechanism.encoder.tally_shape(self._items)
+        self._shape = (rows_per_block(mechanism, self._items), width)
+        self._whole = self._shape[0] == rows
 
     def __reduce__(self) -> tuple[type[TallyFn], tuple[Mechanism, UInt64Array | None]]:
         """Pickle without the items of a whole domain: Beam pickles and compresses each step a dozen times."""
@@ -128,10 +138,11 @@ class TallyFn(beam.CombineFn):
             self._mechanism.accumulate(self._mechanism.new_tally(one), report, one)
 
     def create_accumulator(self) -> Sums:
-        return Sums(0, np.zeros(self._shape, dtype=np.int64))
+        return Sums(0, np.zeros(self._shape, dtype=np.int64), new_repeats())
 
     def add_input(self, sums: Sums, reports: Reports) -> Sums:
         sums.reports += len(reports)
+        add_repeats(sums.repeats, self._mechanism, reports)
         if self._mechanism.encoder.by_item:
             sums.waiting.append(reports)
             return self._compact_if_long(sums)
@@ -143,6 +154,7 @@ class TallyFn(beam.CombineFn):
         for sums in accumulators:
             total.reports += sums.reports
             total.counts += sums.counts
+            total.repeats += sums.repeats
             total.waiting += sums.waiting
             self._compact_if_long(total)
         return total
@@ -157,6 +169,10 @@ class TallyFn(beam.CombineFn):
         return self.compact(sums)
 
     def _add(self, sums: Sums, reports: Reports) -> None:
+        if not self._whole:
+            # Rows within the block. The reports are copied, because Beam forbids to change an input.
+            reports = reports.copy()
+            reports["row"] %= np.uint32(self._shape[0])
         self._mechanism.accumulate(sums.counts, reports, self._items)
 
     def _compact_if_long(self, sums: Sums) -> Sums:

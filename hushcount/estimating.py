@@ -1,4 +1,4 @@
-"""Estimate counts and their errors from a campaign's tally, including the error that repeated answers add."""
+"""Estimate counts, errors and flags of a campaign's tally, including the error that repeated answers add."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hushcount.arrays import UInt64Array
+from hushcount.arrays import Counts, FloatArray, UInt64Array
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, items_of, other_item
 from hushcount.errors import UsageError
+from hushcount.oracles import flagging
 from hushcount.oracles.estimates import Estimate
+from hushcount.oracles.flags import Flag, Flags
+from hushcount.oracles.influence import forged_part
 from hushcount.oracles.tally import Tally
 from hushcount.privacy.unit import repeats_of
 
@@ -42,6 +45,27 @@ def summed(
     if mechanism.encoder.groups_differ and mechanism.encoder.domain is not None:
         _require_random_order(campaign, larger, mechanism.encoder.domain, listed)
     return mechanism.sums(tally, groups, everything).repeated(repeats_of(campaign, tally.senders))
+
+
+def flagged(campaign: Campaign, tally: Tally, repeats: Counts) -> Flags:
+    """Return the flags of a batch, without those of counts.
+
+    Args:
+        repeats: how often equal reports of the batch came, by `hushcount.oracles.repeats.add_repeats`.
+    """
+    mechanism, n = campaign.require_frequency(), tally.reports
+    alike, forgers = repeats_of(campaign, tally.senders), forged_part(campaign.asked)
+    law = mechanism.encoder.totals(mechanism.responder, tally.items)
+    return Flags(
+        repeated=flagging.repeated(mechanism, repeats, n, alike, forgers),
+        totals=flagging.totals(law, int(tally.counts.sum()), n, alike, forgers),
+    )
+
+
+def flagged_counts(campaign: Campaign, tally: Tally, counts: FloatArray) -> Flag:
+    """Return the flag of estimated counts, float64[c] users."""
+    alike, forgers = repeats_of(campaign, tally.senders), forged_part(campaign.asked)
+    return flagging.counts(campaign.require_frequency(), counts, tally.reports, alike, forgers)
 
 
 def _require_random_order(

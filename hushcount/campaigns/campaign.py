@@ -214,6 +214,11 @@ class Campaign(Part):
             )
 
     @property
+    def asked(self) -> float:
+        """The share of all clients that the campaign asks, in (0, 1]."""
+        return 1.0 if self.sample is None else self.sample.share
+
+    @property
     def is_oblivious(self) -> bool:
         """Whether names of values are made with an evaluator; otherwise they are made with the campaign's hash key."""
         return self.discovery is not None and self.discovery.hash == "oblivious"

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from hushcount.oracles.mechanism import Mechanism
 
+FORGERS = 0.01
+"""The share of all clients that forge, for which results say what forgers could do."""
+
 
 @dataclass(frozen=True)
 class Influence:
-    """The most users that one well-formed report can add to an item's estimated count, or take from it.
+    """The most users that one well-formed report can add to an estimated count, or take from it.
 
     Each report adds a score to every item and 1 to n, so the report adds `(score - q*) / (p* - q*)` to an estimated
     count. Scores lie in 0..1, or in -1..1 with blocks of items, where `q* = 0`: a report adds at most
@@ -23,6 +26,8 @@ class Influence:
     Attributes:
         up: the most users that one report can add.
         down: the most users that one report can take; positive.
+        items: g, the most items that one report supports, and so raises at once; None in an open domain.
+        share: the share of all items, or of all strings, that these are.
 
     Reference: Cao, Jia, Gong 2021, *Data Poisoning Attacks to Local Differential Privacy Protocols*; the tests run its
     maximal gain attack. The estimator is that of docs/mathematics.md section 3.
@@ -30,18 +35,43 @@ class Influence:
 
     up: float
     down: float
+    items: int | None
+    share: float
 
 
-def influence(mechanism: Mechanism) -> Influence:
-    """Return the influence of one report, the same for every item."""
-    law = mechanism.law
-    gain, other = float(law.gain), float(law.other)
-    return Influence((1.0 - other) / gain, (other - law.least) / gain)
+def influence(mechanism: Mechanism, size: int = 1) -> Influence:
+    """Return the influence of one report on the count of an item, the same for every item.
+
+    With `size` above 1: on the sum of a group of so many items. `up` is then an upper bound, because the group's items
+    may not be those that one report supports; so is `down`.
+    """
+    law, domain = mechanism.law, mechanism.encoder.domain
+    reach = mechanism.encoder.reach(mechanism.responder.most_cells)
+    items = None if domain is None else int(reach * domain)
+    gain, other = float(law.gain), size * float(law.other)
+    most = size if items is None else min(size, items)
+    return Influence((most - other) / gain, (other - size * law.least) / gain, items, float(reach))
 
 
-def influence_sentence(found: Influence) -> str:
-    """Return a sentence that explains the bound to the reader of a result."""
+def forged_part(asked: float) -> float:
+    """Return the share of the reports that `FORGERS` of all clients send; `asked`: the share of clients that is asked.
+
+    Forgers choose ids inside the sample, so all of them answer.
+    """
+    return min(1.0, FORGERS / asked)
+
+
+def influence_sentence(found: Influence, asked: float = 1.0) -> str:
+    """Return a sentence that explains the bound to the reader of a result; `asked` as in `forged_part`."""
+    reach = f"{100 * found.share:.3g} % of all values" if found.items is None else f"{found.items:,} items"
+    sample = (
+        ""
+        if asked == 1.0
+        else f" Forgers choose to be in the sample: {100 * FORGERS:g} % of all clients send "
+        f"{100 * forged_part(asked):.3g} % of its reports."
+    )
     return (
         f"Nothing here shows which reports are forged: each forged report can raise an item's count by at most "
-        f"{found.up:.4g} users or lower it by at most {found.down:.4g}, and f of them by f times that."
+        f"{found.up:.4g} users or lower it by at most {found.down:.4g}, and f of them by f times that. One report can "
+        f"raise {reach} at once.{sample}"
     )

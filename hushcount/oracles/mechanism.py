@@ -110,6 +110,11 @@ class Mechanism:
         cells = self.encoder.cell(reports, items)
         return self.responder.log_prob(reports, cells) - self.encoder.log_functions()
 
+    @property
+    def log_greatest(self) -> float:
+        """The natural logarithm of the greatest probability of a report, over all reports and items."""
+        return self.responder.log_greatest - self.encoder.log_functions()
+
     def supports(self, reports: Reports, items: UInt64Array) -> BoolArray:
         """Return bool[n]: whether each report supports the item of the same row."""
         return self.responder.supports(reports, self.encoder.cell(reports, items))

@@ -14,14 +14,16 @@ import numpy.typing as npt
 
 from hushcount.arrays import Counts, UInt64Array
 from hushcount.errors import FormatError
-from hushcount.formats.reading import parse_object
+from hushcount.formats.reading import parse_model, parse_object
+from hushcount.oracles.flags import UNFLAGGED, Flags
 from hushcount.senders import UNBOUND, Senders, told_in
 
 _VERSION = 1
 _CELLS_AT_ONCE = 1 << 20
 _LONGEST_HEADER = 512
 _LONGEST_SENDERS = 512
-_SENDERS = "senders"
+_LONGEST_FLAGS = 2048
+_SENDERS, _FLAGS = "senders", "flags"
 MOST_CELLS = 1 << 28
 """Most counts of a tally if the caller does not state a maximum: 2 GiB."""
 _DAMAGE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
@@ -37,12 +39,14 @@ class Tally:
         reports: n, the number of reports that were added; stored separately, not derived from the counts.
         items: uint64[c], the items of the columns of an affine tally; other encoders ignore them.
         senders: how the senders of the reports were told apart.
+        flags: what in the reports honest clients do not explain; it holds no content of a report.
     """
 
     counts: Counts
     reports: int
     items: UInt64Array
     senders: Senders = UNBOUND
+    flags: Flags = UNFLAGGED
 
 
 def save(tally: Tally, fingerprint: bytes, stream: IO[bytes]) -> None:
@@ -53,6 +57,7 @@ def save(tally: Tally, fingerprint: bytes, stream: IO[bytes]) -> None:
         "items": tally.items,
         "campaign": np.frombuffer(fingerprint, dtype=np.uint8),
         _SENDERS: np.frombuffer(json.dumps(tally.senders.data()).encode(), dtype=np.uint8),
+        _FLAGS: np.frombuffer(tally.flags.model_dump_json().encode(), dtype=np.uint8),
     }
     # Like np.savez_compressed, but at a compression level that takes a tenth of the time for a fifth more bytes.
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -115,7 +120,8 @@ def load(stream: IO[bytes], fingerprint: bytes, most: int = MOST_CELLS) -> Tally
             there = archive.namelist()
             said = stored(_SENDERS, "u", _LONGEST_SENDERS).tobytes() if f"{_SENDERS}.npy" in there else b"{}"
             reports, senders = int(stored("reports", "i", 1)), told_in(parse_object(said, "the tally file"))
-            tally = Tally(counts, reports, items, senders)
+            flagged = stored(_FLAGS, "u", _LONGEST_FLAGS).tobytes() if f"{_FLAGS}.npy" in there else b"{}"
+            tally = Tally(counts, reports, items, senders, parse_model(Flags, flagged, "the tally's flags"))
     except _DAMAGE as error:
         raise FormatError("the tally file is damaged or is not a tally that hushcount job analyze wrote") from error
     if version != _VERSION:

@@ -82,6 +82,7 @@ def largest(summary: HopSummary) -> list[str]:
         return ["the domain is open: query tally.npz with hushcount job estimate, or give --items or --found"]
     explained = [] if estimates.explained is None else [other_explained(estimates.explained)]
     explained += [] if estimates.apart is None else [estimates.apart]
+    explained += [] if summary.flags is None else summary.flags.raised
     rows = estimates.largest
     width = max((cell_len(row.item) for row in rows), default=0)
     lines = [

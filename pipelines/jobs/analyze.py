@@ -21,8 +21,10 @@ from hushcount.campaigns.dictionary import known_items, tally_items
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError, RetiredKey
+from hushcount.estimating import flagged
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.repeats import new_repeats
 from hushcount.oracles.tally import Tally
 from keys.directories import KeyReference, campaign_key
 from keys.opening_engines import require_opening_engine
@@ -119,18 +121,18 @@ class AnalyzeJob(OpeningJob):
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         counts, opening = self.counted(sums)
         does = self.steps
-        tally = gather_tally(does.mechanism, does.columns, storage.join(place.directory, ".tally"))
+        found = gather_sums(does.mechanism, does.columns, storage.join(place.directory, ".tally"))
         accepted, campaign, directory = counts["reports"].accepted, self.campaign, place.directory
-        if tally.reports != accepted:
-            raise HushcountError(f"the tally holds {tally.reports} reports, must hold {accepted}: report this bug")
-        tally = replace(tally, senders=self.upstream.senders)
+        if found.reports != accepted:
+            raise HushcountError(f"the tally holds {found.reports} reports, must hold {accepted}: report this bug")
+        tally = Tally(found.counts, accepted, does.columns, self.upstream.senders)
+        tally = replace(tally, flags=flagged(campaign, tally, found.repeats))
         summary = make_summary("analyze", campaign, counts, accepted, self.upstream, opening=opening)
         summary = replace(summary, dead_letters=kept_of(directory, counts))
-        results.write_tally(directory, tally, campaign)
         wanted, levels = self.wanted, self.levels
-        return Finished(
-            results.write_results(directory, campaign, tally, wanted, levels, summary, self.found, self.window)
-        )
+        summary = results.write_results(directory, campaign, tally, wanted, levels, summary, self.found, self.window)
+        results.write_tally(directory, replace(tally, flags=summary.flags or tally.flags), campaign)
+        return Finished(summary)
 
 
 def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
@@ -237,10 +239,10 @@ class WriteTallyPart(beam.DoFn):
             yield number, sums.reports
 
 
-def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str) -> Tally:
-    """Read the files with parts of the tally that the job wrote, remove these files, and return the whole tally."""
-    counts = mechanism.new_tally(items)
-    rows, total = rows_per_block(mechanism, items), Sums(0, counts)
+def gather_sums(mechanism: Mechanism, items: UInt64Array, directory: str) -> Sums:
+    """Read the files with parts of the tally that the job wrote, remove these files, and return the whole sums."""
+    counts, repeats = mechanism.new_tally(items), new_repeats()
+    rows, total = rows_per_block(mechanism, items), Sums(0, counts, repeats)
     for path, _ in storage.list_files(directory, ".part"):
         with storage.open_read(path) as stream:
             part = read_part(stream, rows * counts.shape[1])
@@ -248,5 +250,6 @@ def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str) -> Ta
         first = int(path.rpartition("/")[2].partition(".")[0]) * rows
         last = min(first + rows, len(counts))
         counts[first:last] += part.counts[: last - first]
+        repeats += part.repeats
     storage.remove_directory(directory)
-    return Tally(counts, total.reports, items)
+    return total

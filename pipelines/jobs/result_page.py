@@ -56,7 +56,9 @@ def _estimates(page: Page) -> Block:
         outside.append(f"Outside the dictionary (\u201cother\u201d): {other['count']:,.0f} \u00b1 {error}.")
     if estimates.explained is not None:
         outside.append(other_explained(estimates.explained))
-    detected, notes = (_detected(estimates.table),), (_legend(estimates.table), *outside)
+    flags = page.summary.flags
+    raised = () if flags is None else tuple(f"{said}." for said in flags.raised)
+    detected, notes = (_detected(estimates.table), *raised), (_legend(estimates.table), *outside)
     heads = _heads(table)
     return Figure("estimates", "Estimates", detected, "intervals", heads, rows, most=_CHART_ITEMS, notes=notes)
 

@@ -21,7 +21,7 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.dictionary import Dictionary, known_items, other_item
 from hushcount.collection.windows import Window
 from hushcount.errors import FormatError, TooFewOpened, UsageError
-from hushcount.estimating import estimated
+from hushcount.estimating import estimated, flagged_counts
 from hushcount.items import canonical
 from hushcount.oracles import tally as tally_files
 from hushcount.oracles.estimates import Estimate, Levels
@@ -115,6 +115,7 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
     """
     mechanism = campaign.require_frequency()
     table = facts = other = whole = explained = apart = None
+    flags = tally.flags
     counts, same = None if found is None else found.counts, found is not None and same_batch(found, summary)
     if wanted is not None:
         estimate = estimated(campaign, tally, wanted.items)
@@ -123,6 +124,7 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
             table = table.sort_by([("count", "descending"), ("item", "ascending")])
         storage.write_whole(storage.join(directory, ESTIMATES), [csv_bytes(table)])
         detected, detected_all = (sum(table[name].to_pylist()) for name in ("detected", "detected_all"))
+        flags = flags.model_copy(update={"counts": flagged_counts(campaign, tally, estimate.count)})
         facts = TableFacts(table.num_rows, levels.confidence, levels.false_positive_rate, detected, detected_all)
     if campaign.dictionary is not None:
         alone = estimated(campaign, tally, np.array([other_item(mechanism)], dtype=np.uint64))
@@ -152,7 +154,7 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
     data = data_set_bytes(campaign, tally, levels, table, other, beside, window)
     storage.write_whole(storage.join(directory, TABLE), [data])
     largest = () if table is None else _largest(table, tally.reports)
-    summary = replace(summary, estimates=Estimates(facts, largest, other, whole, explained, apart))
+    summary = replace(summary, estimates=Estimates(facts, largest, other, whole, explained, apart), flags=flags)
     page = render(Page(campaign, summary, table, found))
     storage.write_whole(storage.join(directory, "report.html"), [page.encode()])
     return summary

@@ -14,7 +14,8 @@ from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign, Stream
 from hushcount.campaigns.parts import Identifier
 from hushcount.errors import HushcountError
 from hushcount.formats.models import FileName, Hex32
-from hushcount.oracles.influence import Influence, influence, influence_sentence
+from hushcount.oracles.flags import Flags
+from hushcount.oracles.influence import FORGERS, Influence, forged_part, influence, influence_sentence
 from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.statement import statement
 from hushcount.senders import UNBOUND, Senders
@@ -167,6 +168,8 @@ class HopSummary(HopCounts):
         privacy: the privacy statement. `privacy`, `cap`, and the fields from `influence` to `ledger` are None in a
             summary that was read.
         influence: by how much one forged report can change a count; None for a hop without estimates.
+        forged: share of the reports that `FORGERS` of all clients send; None for a hop without estimates.
+        flags: what in the batch honest clients do not explain; None for a hop without estimates.
         dead_letters: how many refused sealed reports were kept in files, and how many were not, by stream and reason.
         replayed: reason of the dead letters that were replayed into this output.
         ledger: the charge and the remaining budget; None for a hop that charges nothing.
@@ -190,6 +193,8 @@ class HopSummary(HopCounts):
     cap: int | None = None
     privacy: Statement | None = None
     influence: Influence | None = None
+    forged: float | None = None
+    flags: Flags | None = None
     dead_letters: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None
     replayed: str | None = None
     estimates: Estimates | None = None
@@ -222,10 +227,10 @@ class HopSummary(HopCounts):
             "upstream": [hop.data() for hop in self.upstream],
             "made_from": self.made_from,
         }
-        bound = self.influence
         said = {
             "shuffled": self.shuffled,
-            "influence": bound and {"users_per_forged_report_up": bound.up, "users_per_forged_report_down": bound.down},
+            "influence": self._influence(),
+            "flags": self.flags and self.flags.model_dump(),
             "opening": self.opening and asdict(self.opening),
             "dead_letters": self.dead_letters,
             "left_out": {name: asdict(counts) for name, counts in self.left_out.items()} or None,
@@ -245,6 +250,24 @@ class HopSummary(HopCounts):
         if self.files is not None:
             data["files"] = {name: [asdict(file) for file in listed] for name, listed in self.files.items()}
         return data
+
+    def _influence(self) -> dict[str, Any] | None:
+        bound, part = self.influence, self.forged
+        if bound is None or part is None:
+            return None
+        moved = part * self.accepted
+        return {
+            "users_per_forged_report_up": bound.up,
+            "users_per_forged_report_down": bound.down,
+            "items_per_forged_report": bound.items,
+            "share_of_items_per_forged_report": bound.share,
+            "forgers": {
+                "share_of_clients": FORGERS,
+                "share_of_reports": part,
+                "users_up": moved * bound.up,
+                "users_down": moved * bound.down,
+            },
+        }
 
     @property
     def stated(self) -> Statement:
@@ -278,11 +301,11 @@ def make_summary(
     whose = senders or (UNBOUND if upstream is None else upstream.senders)
     # A reader of counts sees both streams, so if a client sends reports of both streams, the statement adds both costs.
     privacy = statement(campaign, reports, whose, streams if reports is None else None)
-    bound = None
+    bound = part = None
     if reports is not None and campaign.frequency is not None:
-        bound = influence(campaign.frequency)
+        bound, part = influence(campaign.frequency), forged_part(campaign.asked)
         # Every reader must see how far forged reports change counts, because the statement assumes honest reports.
-        privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound)))
+        privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound, campaign.asked)))
     total = HopCounts.of(hop, streams, opening)
     return HopSummary(
         **vars(total),
@@ -293,6 +316,7 @@ def make_summary(
         cap=campaign.shuffle.cap,
         privacy=privacy,
         influence=bound,
+        forged=part,
         upstream=() if upstream is None else (*upstream.upstream, upstream.counts),
         made_from=None if upstream is None else upstream.digest(),
         shuffled=upstream.made_from if upstream is not None and upstream.hop == "release" else None,

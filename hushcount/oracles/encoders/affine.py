@@ -14,7 +14,7 @@ from hushcount.maths.group_spreads import Supported, of_groups, spreads
 from hushcount.maths.primes import is_prime
 from hushcount.maths.variance import SupportLaw
 from hushcount.oracles import decoding
-from hushcount.oracles.encoders.base import Grouped, Universal, require_items
+from hushcount.oracles.encoders.base import Grouped, TotalLaw, Universal, require_items
 from hushcount.oracles.responders.base import Responder, Runs
 from hushcount.wire.fields import Number, report_dtype
 
@@ -156,6 +156,36 @@ class Affine(Universal):
             Supported((1.0 - p) * (1.0 - other), False, float(least)),
         )
         return spreads(sizes, ways, self.prime - 1.0)
+
+    def reach(self, cells: int) -> Fraction:
+        """Slope 1, or slope B if folded, puts consecutive items into one window or one bucket: the bound is reached.
+
+        With several buckets of a folded circle it is an upper bound.
+        """
+        most = self._most(cells)
+        return Fraction(most, self.prime) if self.domain is None else Fraction(min(most, self.domain), self.domain)
+
+    def _most(self, cells: int) -> int:
+        """Return the most residues in this number of cells."""
+        least, larger = divmod(self.prime, self.buckets)
+        return cells * least + min(cells, larger)
+
+    def totals(self, responder: Responder, items: UInt64Array) -> TotalLaw:
+        """The law of the number of the tally's items that a report supports.
+
+        A report is at most `r = p / single` times as likely as under the base law, which has no item, so its variance
+        is at most r times that of the base law. The latter follows from pairs of items, because they are all alike. A
+        client may hold an item without a column.
+        """
+        number, law = len(items), self.law(responder.p, responder.q)
+        base = responder.base_law(self.scatters)
+        together = self.collision * base.single + (1 - self.collision) * base.apart
+        spread = number * base.single + number * (number - 1) * together - (number * base.single) ** 2
+        low = number * float(law.other)
+        high = low + float(law.gain) if number else 0.0
+        variance = max(float(spread), 0.0) * responder.p / float(base.single)
+        most = float(min(self._most(responder.most_cells), number))
+        return TotalLaw(high if number == self.domain else low, high, variance, most, most)
 
     def decode_cost(self, responder: Responder, reports: int, items: int) -> decoding.DecodeCost:
         """Return the cost of the method that `accumulate` chooses for all reports in one call."""

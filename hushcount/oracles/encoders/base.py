@@ -105,6 +105,15 @@ class Encoder(Protocol):
         The moment is given as 0 where it is not needed: for symmetric scores, and for scores with a more exact law.
         """
 
+    def reach(self, cells: int) -> Fraction:
+        """Return the greatest share of all items that one report supports, if it supports at most `cells` cells.
+
+        In an open domain this is the share of all strings, on average over the functions of a pool.
+        """
+
+    def totals(self, responder: Responder, items: UInt64Array) -> TotalLaw:
+        """Return the law of what one report adds to all counts of a tally for `items` together."""
+
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         """Return the cost to tally this number of reports and to estimate this number of items."""
 
@@ -113,6 +122,24 @@ class Encoder(Protocol):
 
         A score is the number of reports that support the item; with blocks, minus the number that oppose the item.
         """
+
+
+@dataclass(frozen=True)
+class TotalLaw:
+    """What one honest report adds to all counts of a tally together: bounds that hold for every item of its client.
+
+    Attributes:
+        low, high: the mean is in low..high.
+        variance: at least the variance; 0 if all well-formed reports add the same.
+        most: the most that a well-formed report can add.
+        step: the report adds a sum of independent parts, and each part is within `step` of its mean.
+    """
+
+    low: float
+    high: float
+    variance: float
+    most: float
+    step: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +211,11 @@ class Family:
 
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
         return None
+
+    def totals(self, responder: Responder, items: UInt64Array) -> TotalLaw:
+        """The law of a tally by cell: the number of cells that a report supports, whatever the item."""
+        mean = responder.p + (responder.width - 1) * responder.q
+        return TotalLaw(mean, mean, responder.size_variance, float(responder.most_cells), 1.0)
 
     def group_lean(self, asked: Grouped) -> FloatArray:
         return np.zeros(len(asked.groups))

@@ -75,6 +75,10 @@ class Hadamard(Universal):
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         responder.count_cells(tally.reshape(self.order, self.cells), reports, reports["column"])
 
+    def reach(self, cells: int) -> Fraction:
+        """In column 0 all items of a block have the plus sign."""
+        return Fraction(min(cells * -(-self.domain // self.blocks), self.domain), self.domain)
+
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         steps = self.order * self.blocks * math.log2(max(2, self.order))
         return cells_cost(responder.count_cost(reports), items, transform=steps)

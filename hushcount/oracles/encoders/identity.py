@@ -53,6 +53,9 @@ class Identity(Universal):
         held = (scored.tally.counts[0] - scored.tally.reports * q) / (p - q)
         return of_groups(scored.law, asked.groups.sizes, *scored.responder.group_spreads(asked.groups, held))
 
+    def reach(self, cells: int) -> Fraction:
+        return Fraction(min(cells, self.domain), self.domain)
+
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         return cells_cost(responder.count_cost(reports), items)
 

@@ -78,6 +78,9 @@ class Nested(Pooled):
         rows = reports["row"].astype(np.int64) * order + reports["column"]
         responder.count_cells(tally.reshape(-1, self.cells), reports, rows)
 
+    def reach(self, cells: int) -> Fraction:
+        return self.inner.reach(cells)
+
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         steps = self.outer.rows * self.inner.order * math.log2(max(2, self.inner.order))
         hashes = float(items * self.outer.rows)

@@ -221,6 +221,9 @@ class Pool(Pooled):
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         responder.count_cells(tally, reports, reports["row"])
 
+    def reach(self, cells: int) -> Fraction:
+        return Fraction(cells, self.cells)
+
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         return cells_cost(responder.count_cost(reports), items, hashes=float(items * self.rows))
 

@@ -42,7 +42,10 @@ class Responder(Protocol):
 
     @property
     def size_variance(self) -> float:
-        """The variance of the number of cells that one report supports; 0 if that number is fixed."""
+        """The variance of the number of cells that one report supports.
+
+        It is 0 if that number is fixed; otherwise each cell is supported independently.
+        """
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -51,6 +54,14 @@ class Responder(Protocol):
     @property
     def epsilon(self) -> float:
         """The exact local loss of the rounded probabilities, in nats, rounded up to a float."""
+
+    @property
+    def log_greatest(self) -> float:
+        """The natural logarithm of the greatest probability of a response, over all responses and own cells."""
+
+    @property
+    def most_cells(self) -> int:
+        """The most cells that a well-formed report supports."""
 
     def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
         """Fill this responder's fields of `reports` for the clients' true `cells`. The only random method."""
@@ -148,6 +159,15 @@ class Sized:
     @property
     def epsilon(self) -> float:
         return epsilon_spent(self.keep, self.width, self.size)
+
+    @property
+    def log_greatest(self) -> float:
+        """The law of `log_prob`: s reports hold the own cell."""
+        return math.log(self.keep / WORD_VALUES / self.size)
+
+    @property
+    def most_cells(self) -> int:
+        return self.size
 
     def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
         """The law if s reports support a cell and `m-s` do not, and the reports of each kind are equally likely."""

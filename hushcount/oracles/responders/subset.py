@@ -41,6 +41,10 @@ class Subset(Sized):
     def fields(self) -> tuple[Field, ...]:
         return (SubsetOf("cells", self.width, self.size),)
 
+    @property
+    def log_greatest(self) -> float:
+        return math.log(self.keep / WORD_VALUES) - _log_choose(self.width - 1, self.size - 1)
+
     def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
         kept = below(self.keep, len(cells), words)
         # A uniform s-subset of the other cells minus a uniform member is a uniform (s-1)-subset.

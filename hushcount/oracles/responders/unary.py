@@ -78,6 +78,16 @@ class Unary:
     def epsilon(self) -> float:
         return odds_ratio(self.keep, self.flip)
 
+    @property
+    def log_greatest(self) -> float:
+        """Each bit has its more likely value."""
+        own, other = max(self.p, 1.0 - self.p), max(self.q, 1.0 - self.q)
+        return math.log(own) + (self.width - 1) * math.log(other)
+
+    @property
+    def most_cells(self) -> int:
+        return self.width
+
     def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
         octets = reports["bits"].shape[1]
         lanes = -(-self.width // 64)

@@ -68,6 +68,13 @@ class WeightedDesign(Sized):
         # The threshold of half of all words has odds 1, so `epsilon_spent` returns the logarithm of the ratio alone.
         return epsilon_spent(WORD_VALUES // 2, worst.numerator + worst.denominator, worst.denominator)
 
+    @property
+    def log_greatest(self) -> float:
+        """A row of a block, given its cell in the fewest rows by weight."""
+        design = self._design
+        rarest = np.array(design.cell_weights, dtype=np.float64)[design.cells].min(axis=1)
+        return math.log(self.keep / WORD_VALUES * float((np.array(design.weights) / rarest).max()))
+
     def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
         turns, draws = self._design.turns, _draws(self._name)
         own = cells.astype(np.int64)

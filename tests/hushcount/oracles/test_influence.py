@@ -18,7 +18,7 @@ from pipelines.outputs.summary import make_summary
 from tests.hushcount.campaigns.test_campaign_file import data
 from tests.hushcount.oracles.cases import SMALL, Case, each
 from tests.support.attack import forged, forged_against
-from tests.support.enumeration import all_reports
+from tests.support.enumeration import all_reports, scores
 from tests.support.words import SeededWords
 
 
@@ -84,8 +84,39 @@ def test_every_frequency_result_carries_the_bound_and_no_other_hop_does() -> Non
     assert result["influence"] == {
         "users_per_forged_report_up": bound.up,
         "users_per_forged_report_down": bound.down,
+        "items_per_forged_report": bound.items,
+        "share_of_items_per_forged_report": bound.share,
+        "forgers": {
+            "share_of_clients": 0.01,
+            "share_of_reports": 0.01,
+            "users_up": 5.0 * bound.up,
+            "users_down": 5.0 * bound.down,
+        },
     }
     assert result["privacy"]["sentences"][-1] == influence_sentence(bound)
     assert f"{bound.up:.4g} users" in influence_sentence(bound)
     for hop in ("encode", "shuffle", "release"):
         assert "influence" not in make_summary(hop, campaign, {"reports": counts}, None).data()
+
+
+def test_forgers_are_a_larger_part_of_a_sample() -> None:
+    """Forgers choose ids inside the sample: of 5 %, they are 20 times as many."""
+    part = {"sample": {"layer": "settings", "buckets": [[0, 500]]}}
+    campaign = Campaign.model_validate(data() | part)
+    result = make_summary("analyze", campaign, {"reports": StreamCounts(500, 500, {})}, 500).data()
+    bound = influence(campaign.require_frequency())
+    assert result["influence"]["forgers"]["share_of_reports"] == pytest.approx(0.2)
+    assert result["influence"]["forgers"]["users_up"] == pytest.approx(100.0 * bound.up)
+    assert "1 % of all clients send 20 % of its reports" in result["privacy"]["sentences"][-1]
+
+
+def test_of_all_reports_none_moves_a_group_further(subtests: pytest.Subtests) -> None:
+    for case in (case for case in SMALL if case.domain is not None):
+        with subtests.test(case=case.name):
+            mechanism, items, size = case.mechanism, case.items, min(3, len(case.items))
+            law = mechanism.law
+            every = scores(mechanism, all_reports(mechanism), items[:size]).sum(axis=1)
+            moved = (every - size * float(law.other)) / float(law.gain)
+            bound = influence(mechanism, size)
+            assert moved.max() <= bound.up * (1 + 1e-9)
+            assert moved.min() >= -bound.down * (1 + 1e-9)

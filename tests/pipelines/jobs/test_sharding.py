@@ -23,6 +23,7 @@ from hushcount.many_clients import ManyClients
 from hushcount.oracles import tally as tally_files
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.repeats import BUCKETS, add_repeats, new_repeats
 from hushcount.oracles.tally import Tally
 from tests.pipelines.conftest import World
 from tests.support.jobs import Chain, done, new_campaign
@@ -168,8 +169,9 @@ def test_any_grouping_gives_the_identical_tally(name: str, waiting_bytes: int, m
     items = tally_items(mechanism)
     values = np.arange(600, dtype=np.uint64) % 20
     reports = mechanism.encode(values, SeededWords(11))
-    expected = mechanism.new_tally(items)
+    expected, repeats = mechanism.new_tally(items), new_repeats()
     mechanism.accumulate(expected, reports, items)
+    add_repeats(repeats, mechanism, reports)
     rows = rows_per_block(mechanism, items)
     before = reports.copy()
     for seed in range(5):
@@ -182,6 +184,7 @@ def test_any_grouping_gives_the_identical_tally(name: str, waiting_bytes: int, m
             assert not part[height:].any()
         assert sum(sums.reports for sums in totals.values()) == len(reports)
         assert np.array_equal(counts, expected)
+        assert np.array_equal(sum(sums.repeats for sums in totals.values()), repeats)
     assert len(totals) == (3 if name == "large pool" else 1)
     assert np.array_equal(reports, before)
 
@@ -197,12 +200,13 @@ def test_merging_changes_at_most_the_first_accumulator(subtests: pytest.Subtests
             fn = TallyFn(mechanism, tally_items(mechanism))
             reports = mechanism.encode(np.arange(20, dtype=np.uint64), SeededWords(3))
             parts = [fn.add_input(fn.create_accumulator(), reports[start : start + 5]) for start in range(0, 20, 5)]
-            kept = [(sums.reports, sums.counts.copy(), list(sums.waiting)) for sums in parts]
+            kept = [(sums.reports, sums.counts.copy(), sums.repeats.copy(), list(sums.waiting)) for sums in parts]
             merged = fn.merge_accumulators(parts)
             assert merged.reports == 20
-            for sums, (before, copy, waiting) in zip(parts[1:], kept[1:], strict=True):
+            for sums, (before, copy, repeats, waiting) in zip(parts[1:], kept[1:], strict=True):
                 assert sums.reports == before
                 assert np.array_equal(sums.counts, copy)
+                assert np.array_equal(sums.repeats, repeats)
                 assert sums.waiting == waiting
             empty = fn.merge_accumulators([])
             assert empty.reports == 0
@@ -226,8 +230,11 @@ def test_a_step_travels_without_the_items_of_a_whole_domain_and_with_any_others(
 
 def test_a_part_is_read_as_it_was_written() -> None:
     counts = np.arange(6, dtype=np.int64).reshape(2, 3)
-    read = read_part(io.BytesIO(Sums(7, counts).part_bytes()), 6)
+    repeats = new_repeats()
+    repeats[5] = 300
+    read = read_part(io.BytesIO(Sums(7, counts, repeats).part_bytes()), 6)
     assert (read.reports, read.counts.tolist()) == (7, counts.tolist())
+    assert np.array_equal(read.repeats, repeats)
 
 
 def test_a_process_waits_for_loops_that_load_and_a_failure_is_left_to_the_counting(
@@ -252,10 +259,11 @@ def test_a_process_waits_for_loops_that_load_and_a_failure_is_left_to_the_counti
 def test_an_accumulator_is_small_on_its_way_and_the_same_after_it() -> None:
     """Counts of a large sketch are small: one byte each, not eight."""
     counts = np.random.default_rng(2).integers(0, 100, (64, 1024))
-    sums = Sums(9, counts)
+    sums = Sums(9, counts, new_repeats())
     sent = pickle.dumps(sums)
-    assert len(sent) < counts.size + 1000
+    assert len(sent) < counts.size + BUCKETS + 1000
     again = pickle.loads(sent)  # noqa: S301
     assert (again.reports, again.waiting) == (9, [])
     assert again.counts.dtype == np.int64
     assert np.array_equal(again.counts, counts)
+    assert again.repeats.dtype == np.int64
