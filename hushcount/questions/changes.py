@@ -14,6 +14,7 @@ from hushcount.arrays import BoolArray, FloatArray
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.comparing import Compared, compared
 from hushcount.questions.counted import Counted, Group
+from hushcount.questions.forging import forged_moves
 from hushcount.questions.power import level_of
 
 _ABOVE = float(np.finfo(np.float64).tiny)
@@ -69,6 +70,8 @@ class Changes:
         exact: bool[g], whether the p-value comes from Fisher's test; if not, it comes from the normal law. Fisher's
             test is exact for items, and for groups in randomised response. For other groups a binomial law is matched
             to the sum's law.
+        forged_down, forged_up: float64[g], how far 1 % of all clients, if they forge on both sides, could lower and
+            raise the difference; positive.
         both: the two sides that all figures were computed from, for questions about power.
     """
 
@@ -91,6 +94,8 @@ class Changes:
     adjusted: FloatArray
     p_bonferroni: FloatArray
     exact: BoolArray
+    forged_down: FloatArray
+    forged_up: FloatArray
     both: Compared = field(repr=False)
 
 
@@ -131,6 +136,8 @@ def changes(
     adjusted = benjamini_hochberg(p)
     corrected = _corrected(both, adjusted, 2.0 * tail)
     ratio_low, ratio_high = both.ratio(tail)
+    sizes = np.array([len(group.items) for group in groups], dtype=np.int64)
+    down, up = forged_moves(before, after, sizes, was, now)
     return Changes(
         names=tuple(group.name for group in groups),
         reports_before=both.before.reports,
@@ -151,6 +158,8 @@ def changes(
         adjusted=adjusted,
         p_bonferroni=bonferroni(p),
         exact=both.exact,
+        forged_down=down,
+        forged_up=up,
         both=both,
     )
 

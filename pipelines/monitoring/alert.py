@@ -43,12 +43,14 @@ class Alert:
     Attributes:
         before: the number of earlier windows whose counts were added up.
         changes: the changes, at least one, the most certain first.
+        flags: what in the window's reports honest clients do not explain, in sentences.
     """
 
     campaign: str
     window: str
     before: int
     changes: tuple[Change, ...]
+    flags: tuple[str, ...] = ()
 
     @cached_property
     def told(self) -> Told:
@@ -61,7 +63,7 @@ class Alert:
 
         The message's id depends only on campaign, window and changes, so every run gives the message the same id.
         """
-        said = "; ".join(of_change(one) for one in self.changes[:_SAID])
+        said = "; ".join([*self.flags, *(of_change(one) for one in self.changes[:_SAID])])
         more = len(self.changes) - _SAID
         rest = f"; and {more:,} more: see hushcount ask change" if more > 0 else ""
         return Message(
@@ -72,6 +74,7 @@ class Alert:
                 "window": self.window,
                 "windows_before": self.before,
                 "number": len(self.changes),
+                "flags": list(self.flags),
                 "changes": finite([vars(one) for one in self.changes[:_LISTED]]),
             },
         )
@@ -88,7 +91,8 @@ def alert_of(source: Source, part: AlertsPart, told: Mapping[str, Mapping[str, b
         return None
     sides = of_windows(source, against=len(windows) - 1)
     found = [one for one in surely_changed(sides, watched(sides, part), part) if _is_news(one, windows, told)]
-    return Alert(source.name, windows[-1], len(windows) - 1, tuple(found[:_MOST])) if found else None
+    flags = tuple(said for one in sides.after.counted for said in one.tally.flags.raised)
+    return Alert(source.name, windows[-1], len(windows) - 1, tuple(found[:_MOST]), flags) if found else None
 
 
 def watched(sides: Sides, part: AlertsPart) -> tuple[Group, ...]:

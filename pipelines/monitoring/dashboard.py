@@ -15,6 +15,7 @@ from pipelines.monitoring.known import Known
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.monitoring.panel_differences import changes_of, comparison
 from pipelines.monitoring.panel_discovered import discovered_of
+from pipelines.monitoring.panel_flags import flags_of
 from pipelines.monitoring.panel_health import budget_of, hops_of
 from pipelines.monitoring.panel_sums import groups_of
 from pipelines.monitoring.panel_trends import trend_of
@@ -79,7 +80,13 @@ def panel_of(view: View, key: str, last: int, before: Known | None = None) -> tu
     try:
         shown = Shown(of_epochs(view.deployment, view.epochs, last), key, _calendar(view), Known(before))
         found = discovered_of(shown)
-        asked = (trend_of(shown), *changes_of(shown), *groups_of(shown), *([] if found is None else [found]))
+        asked = (
+            trend_of(shown),
+            *changes_of(shown),
+            *groups_of(shown),
+            *([] if found is None else [found]),
+            flags_of(shown),
+        )
     except HushcountError as error:
         return Panel(key, view.campaign, None, (Prose(f"{key}-none", "Estimates", (sentence(error),)), *health)), None
     return Panel(key, view.campaign, Guarantee.of(shown.stated), (*asked, *health)), shown

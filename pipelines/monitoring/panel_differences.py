@@ -13,13 +13,25 @@ from pipelines.pages.text import sentence
 from pipelines.questions.changes import Change, by_chance, changed
 from pipelines.questions.findings import verdict_of
 from pipelines.questions.selection import each_item
-from pipelines.questions.sentences import of_changes
+from pipelines.questions.sentences import of_changes, percent
 from pipelines.questions.sides import USUAL, Sides, of_windows
 
 _ROWS = 60
 _DRAWN = 24
 _MOST_PAIRS = 15
-_HEADS = ("item", "before", "after", "change", "difference", "from", "to", "p, adjusted", "20 % would be seen with")
+_HEADS = (
+    "item",
+    "before",
+    "after",
+    "change",
+    "difference",
+    "from",
+    "to",
+    "p, adjusted",
+    "20 % would be seen with",
+    "1 % of forgers, down",
+    "1 % of forgers, up",
+)
 _NOTES = (
     "A triangle up is a rise, a triangle down a fall. Intervals are corrected as the test is, so none of them "
     "contains 0. Differences that are not significant are not drawn: the table has their p-values.",
@@ -90,5 +102,6 @@ def _row(one: Change) -> Row:
     shares = [f"{share:.2%}" for share in (one.before, one.after)]
     ends = [f"{end:.2%}" if one.significant else "" for end in (low, high)]
     cells = (*shares, verdict, f"{difference:.2%}", *ends, f"{one.adjusted:.2g}", f"{one.seen_20:.0%}")
+    cells += (percent(-one.forged_down, signed=True), percent(one.forged_up, signed=True))
     drawn = Span(difference, low, high) if one.significant else None
     return Row(one.group, cells, drawn, facts=asdict(one))

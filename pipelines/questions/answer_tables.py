@@ -154,7 +154,8 @@ def _share(row: Row, column: str) -> float:
 def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> Table:
     """Return a table with a row for each change; `sides` are the heads of the two columns of shares.
 
-    Intervals are corrected for all rows that were looked at, so that an interval without 0 is a rise or a fall.
+    Intervals are corrected for all rows that were looked at, so that an interval without 0 is a rise or a fall. The
+    column "forgers" says how far 1 % of all clients could move the difference, in the worse direction.
     """
     lines = [
         (
@@ -164,10 +165,11 @@ def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> 
             _between(one.low_all, one.high_all, lambda value: percent(value, signed=True)),
             ratio(one.ratio) if one.significant and math.isfinite(one.ratio) else "",
             verdict_of(one),
+            percent(max(one.forged_down, one.forged_up)),
         )
         for one in found
     ]
-    heads = ("item", *sides, "difference, 95 %", "ratio", "verdict")
+    heads = ("item", *sides, "difference, 95 %", "ratio", "verdict", "forgers")
     return Table(title, heads, lines, words=("item", *sides))
 
 

@@ -44,6 +44,8 @@ class Change:
         exact: whether the p-value was computed by Fisher's exact test.
         significant: whether `adjusted` is at most 0.05.
         seen_20: the probability that a change by 20 % would have been significant.
+        forged_down, forged_up: how far 1 % of all clients, if they forge on both sides, could lower and raise the
+            difference; positive.
         least_seen: the least ratio above 1 that would have been significant with probability 0.8.
     """
 
@@ -69,6 +71,8 @@ class Change:
     p_bonferroni: float
     exact: bool
     significant: bool
+    forged_down: float
+    forged_up: float
     seen_20: float
     least_seen: float
 

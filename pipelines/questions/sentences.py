@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from hushcount.campaigns.dictionary import other_item
+from hushcount.collection.windows import is_window, window_text
 from hushcount.estimating import estimated
+from hushcount.oracles.influence import FORGERS
 from hushcount.oracles.sight import sight_of
 from hushcount.privacy.unit import repeats_of
 from hushcount.questions.collisions import pool_of
@@ -46,7 +48,10 @@ def ratio(value: float) -> str:
 
 
 def of_results(results: Sequence[Counted]) -> Iterator[str]:
-    """Say how repeated answers and pools affect the counts of these results."""
+    """Say which flags these results raise, and how repeated answers and pools affect their counts."""
+    for one in results:
+        for said in one.tally.flags.raised:
+            yield f"{window_text(one.window) if is_window(one.window) else shown(one.window)}: {said}"
     if any(one.campaign.memory for one in results):
         yield (
             "clients repeat their answers: windows of one epoch have nearly the same errors, so their mean is no "
@@ -171,7 +176,15 @@ def of_change(one: Change) -> str:
     between = f"{percent(one.low_all, signed=True)} to {percent(one.high_all, signed=True)}"
     return (
         f"{shown(one.group)} {said}, a difference of {between} (95 %, corrected for all rows); the probability that "
-        f"chance alone changes any of the rows so much is {chance(one.p_bonferroni)}"
+        f"chance alone changes any of the rows so much is {chance(one.p_bonferroni)}; {_of_forgers(one)}"
+    )
+
+
+def _of_forgers(one: Change) -> str:
+    """Say how far forgers could move a difference, in both directions."""
+    down, up = percent(-one.forged_down, signed=True), percent(one.forged_up, signed=True)
+    return (
+        f"{100 * FORGERS:g} % of all clients, if they forge on both sides, could move the difference by {down} to {up}"
     )
 
 
@@ -189,6 +202,8 @@ def of_changes(found: Sequence[Change]) -> Iterator[str]:
             else f"none of {many:,} differences is significant"
         )
         yield f"{said}; verdicts and intervals are corrected for all {many:,} rows (Benjamini and Hochberg)"
+        most = max(found, key=lambda one: max(one.forged_down, one.forged_up))
+        yield f"{_of_forgers(most)}, in {shown(most.group)}, and other rows no further"
     if many <= _EACH:
         for one in found:
             more = (

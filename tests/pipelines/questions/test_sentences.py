@@ -24,7 +24,8 @@ def change(**given: float | bool) -> Change:
 def test_a_change_is_one_sentence_that_a_terminal_can_show() -> None:
     assert of_change(change()) == (
         r"a\u202e is up from 10.0% to 15.0% of reports, a difference of +4.0% to +6.0% (95 %, corrected for all rows); "
-        "the probability that chance alone changes any of the rows so much is below 1e-6"
+        "the probability that chance alone changes any of the rows so much is below 1e-6; 1 % of all clients, if they "
+        "forge on both sides, could move the difference by -50.0% to +50.0%"
     )
     assert r"a\u202e is down from " in of_change(change(difference=-0.05))
     assert r"a\u202e has 10.0% of reports before and 15.0% after, " in of_change(change(significant=False))
