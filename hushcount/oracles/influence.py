@@ -63,7 +63,11 @@ def forged_part(asked: float) -> float:
 
 def influence_sentence(found: Influence, asked: float = 1.0) -> str:
     """Return a sentence that explains the bound to the reader of a result; `asked` as in `forged_part`."""
-    reach = f"{100 * found.share:.3g} % of all values" if found.items is None else f"{found.items:,} items"
+    reach = (
+        f"{100 * found.share:.3g} % of all values"
+        if found.items is None
+        else f"{found.items:,} item{'' if found.items == 1 else 's'}"
+    )
     sample = (
         ""
         if asked == 1.0
