@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hushcount.formats.models import Part
 
@@ -47,6 +47,14 @@ class Flags(Part):
     repeated: Flag = NOTHING
     totals: Flag = NOTHING
     counts: Flag = NOTHING
+
+    @model_validator(mode="after")
+    def _check(self) -> Flags:
+        for name, flag in (("repeated", self.repeated), ("totals", self.totals), ("counts", self.counts)):
+            bounds = (flag.found, flag.high, *((flag.low,) if name == "totals" else ()))
+            if flag.verdict == "flagged" and None in bounds:
+                raise ValueError(f"{name}: is flagged without what was found and its bounds, must state both")
+        return self
 
     @property
     def raised(self) -> tuple[str, ...]:

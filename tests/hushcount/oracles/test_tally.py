@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from hushcount.errors import FormatError
+from hushcount.oracles.flags import UNFLAGGED, Flag, Flags
 from hushcount.oracles.tally import Tally, load, narrowed, save
 
 FINGERPRINT = bytes(range(32))
@@ -105,3 +106,41 @@ def test_a_tally_that_unpacks_to_more_than_its_campaign_has_is_refused_before_it
 def test_every_tally_is_read_or_refused_with_an_error_of_ours(raw: bytes) -> None:
     with pytest.raises(FormatError):
         load(io.BytesIO(raw), FINGERPRINT)
+
+
+def test_flags_are_stored_and_a_tally_without_them_tells_nothing() -> None:
+    flags = Flags(repeated=Flag(verdict="flagged", found=30.0, high=8.0, number=2))
+    tally = Tally(np.zeros((1, 2), np.int64), 1, np.zeros(0, np.uint64), flags=flags)
+    assert load(stored(tally), FINGERPRINT).flags == flags
+    assert load(changed_flags(tally, None), FINGERPRINT).flags == UNFLAGGED
+    assert UNFLAGGED.raised == ()
+
+
+def test_flags_that_no_job_writes_are_refused(subtests: pytest.Subtests) -> None:
+    for lie in (
+        b'{"format": 2}',
+        b'{"repeated": {"verdict": "flagged"}}',
+        b'{"totals": {"verdict": "flagged", "found": 1, "high": 1}}',
+        b'{"counts": {"number": -1}}',
+        b'{"counts": {"found": NaN}}',
+        b'{"more": 1}',
+        b"{}" + b" " * 2047,
+    ):
+        with subtests.test(lie=lie[:40]):
+            tally = Tally(np.zeros((1, 2), np.int64), 1, np.zeros(0, np.uint64))
+            with pytest.raises(FormatError, match="damaged or is not a tally"):
+                load(changed_flags(tally, lie), FINGERPRINT)
+
+
+def changed_flags(tally: Tally, flags: bytes | None) -> io.BytesIO:
+    """Return a tally's file with other flags, or without any."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(stored(tally)) as old, zipfile.ZipFile(changed, "w") as new:
+        for member in old.namelist():
+            if member != "flags.npy":
+                new.writestr(member, old.read(member))
+        if flags is not None:
+            array = io.BytesIO()
+            np.lib.format.write_array(array, np.frombuffer(flags, dtype=np.uint8), allow_pickle=False)
+            new.writestr("flags.npy", array.getvalue())
+    return changed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from functools import cache
 
 import numpy as np
@@ -13,18 +14,24 @@ from scipy.stats import binom
 from hushcount.arrays import FloatArray, IntArray
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, in_random_order
+from hushcount.oracles.flags import Flag, Flags
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.simulation import SeededWords
 from hushcount.oracles.tally import Tally
 from hushcount.questions.comparing import compared
 from hushcount.questions.counted import Counted, Group
 from pipelines.deployment.parts import AlertsPart
+from pipelines.log.facts import Times
 from pipelines.log.folding import TOLD_WINDOWS
 from pipelines.monitoring import alert as module
 from pipelines.monitoring.alert import Alert, alert_of, surely_changed
+from pipelines.monitoring.panel_campaign import Shown
+from pipelines.monitoring.panel_flags import flags_of
 from pipelines.questions.changes import Change
+from pipelines.questions.sentences import of_results
 from pipelines.questions.sides import USUAL, Sides, of_windows
 from pipelines.questions.sources import Place, Source
+from pipelines.windows.calendar import Calendar
 from tests.support.jobs import new_campaign, new_keys, write_lines
 
 ITEMS = 40
@@ -117,6 +124,28 @@ def planted(campaign: Campaign, seed: int, **rises: float) -> Source:
 def some(alert: Alert | None) -> Alert:
     assert alert is not None
     return alert
+
+
+def test_the_windows_flags_are_told_with_its_changes(campaign_of: Callable[[str], Campaign]) -> None:
+    source = planted(campaign_of("oue"), 1, _1=0.05)
+    flags = Flags(repeated=Flag(verdict="flagged", found=30.0, high=8.0, number=2))
+    *earlier, newest = source.counted
+    poisoned = replace(newest, tally=replace(newest.tally, flags=flags))
+    poisoned.__dict__["dictionary"] = newest.dictionary
+    source.__dict__["counted"] = (*earlier, poisoned)
+    message = some(alert_of(source, part(), {})).message
+    (raised,) = flags.raised
+    assert raised == "FLAG equal reports: one came 30 times, honest clients explain 8; 2 are above that"
+    assert raised in message.says
+    assert message.data["flags"] == [raised]
+    assert "1 % of all clients, if they forge on both sides, could move the difference by -" in message.says
+    # The answers of `hushcount ask` and the page say it too.
+    assert next(of_results(source.counted)) == f"2026-11-06: {raised}"
+    calendar = Calendar((Times(None, timedelta(days=1), timedelta(0)),))
+    figure = flags_of(Shown(source, "words", calendar))
+    assert figure.says == (f"2026-11-06: {raised}.",)
+    assert [row.wrong for row in figure.rows] == [True] + [False] * len(earlier)
+    assert figure.rows[0].cells == ("flagged", "cannot tell", "cannot tell")
 
 
 def test_a_planted_rise_is_told_and_nothing_else(campaign_of: Callable[[str], Campaign]) -> None:
