@@ -77,12 +77,11 @@ def largest(summary: HopSummary) -> list[str]:
     In an open domain without estimates, one line says how to get estimates. If discovered values have counts, a line
     says how much of "other" they are.
     """
-    estimates = summary.estimates
+    estimates, raised = summary.estimates, () if summary.flags is None else summary.flags.raised
     if estimates is None or (table := estimates.table) is None:
-        return ["the domain is open: query tally.npz with hushcount job estimate, or give --items or --found"]
+        return ["the domain is open: query tally.npz with hushcount job estimate, or give --items or --found", *raised]
     explained = [] if estimates.explained is None else [other_explained(estimates.explained)]
     explained += [] if estimates.apart is None else [estimates.apart]
-    explained += [] if summary.flags is None else summary.flags.raised
     rows = estimates.largest
     width = max((cell_len(row.item) for row in rows), default=0)
     lines = [
@@ -90,7 +89,7 @@ def largest(summary: HopSummary) -> list[str]:
         for row in rows
     ]
     shown = f"the {len(rows)} largest of " if len(rows) < table.detected_all else ""
-    return [*lines, f"{shown}{table.detected_all:,} items {detection(table)}", *explained]
+    return [*lines, f"{shown}{table.detected_all:,} items {detection(table)}", *explained, *raised]
 
 
 def other_explained(explained: Explained) -> str:
