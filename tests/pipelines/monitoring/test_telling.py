@@ -102,8 +102,8 @@ def test_the_run_that_counts_a_planted_rise_tells_it_to_a_webhook_once(tmp_path:
         rf"words: window {window_text(window_name(1))} against the 1 before: alpha is up from [23]\d\.\d% to "
         r"\d+\.\d% of reports, "
         r"a difference of \+\d\d\.\d% to \+\d\d\.\d% \(95 %, corrected for all rows\); the probability that chance "
-        r"alone changes any of the rows so much is below 1e-6; 1 % of all clients, if they forge on both sides, could move "
-        r"the difference by -\d\.\d% to \+\d\.\d%",
+        r"alone changes any of the rows so much is below 1e-6; 1 % of all clients, if they forge on both sides, could "
+        r"move the difference by -\d\.\d% to \+\d\.\d%",
         sent["says"],
     )
     assert sent["changes"][0]["after"] == pytest.approx(1.0, abs=0.2)
