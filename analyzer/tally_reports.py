@@ -34,7 +34,7 @@ class Sums:
     Attributes:
         reports: number of reports that were added.
         counts: int64[rows of the block, width].
-        repeats: int64[BUCKETS], how often equal reports came: `add_repeats`.
+        repeats: int64[b], how often equal reports came: `add_repeats`.
         waiting: reports that are not yet in `counts`, because it costs less to decode many reports together.
     """
 
@@ -138,7 +138,7 @@ class TallyFn(beam.CombineFn):
             self._mechanism.accumulate(self._mechanism.new_tally(one), report, one)
 
     def create_accumulator(self) -> Sums:
-        return Sums(0, np.zeros(self._shape, dtype=np.int64), new_repeats())
+        return Sums(0, np.zeros(self._shape, dtype=np.int64), new_repeats(self._mechanism))
 
     def add_input(self, sums: Sums, reports: Reports) -> Sums:
         sums.reports += len(reports)

@@ -39,7 +39,7 @@ class Result:
 def analyzed(mechanism: Mechanism, reports: Reports) -> Result:
     """Count reports as the analyzer does."""
     n, items = len(reports), np.arange(_DOMAIN, dtype=np.uint64)
-    counts, repeats = mechanism.new_tally(items), new_repeats()
+    counts, repeats = mechanism.new_tally(items), new_repeats(mechanism)
     mechanism.accumulate(counts, reports, items)
     add_repeats(repeats, mechanism, reports)
     estimated = mechanism.counts(Tally(counts, n, items), items)

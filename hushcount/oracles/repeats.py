@@ -12,14 +12,14 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.wire.fields import report_codes
 
 BUCKETS = 1 << 20
-"""Number of buckets, a power of two: their counts take 8 MiB for any number of reports."""
+"""The most buckets, a power of two: their counts take 8 MiB for any number of reports."""
 _BITS = BUCKETS.bit_length() - 1
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-def new_repeats() -> Counts:
-    """Return int64[BUCKETS], the count of no report."""
-    return np.zeros(BUCKETS, dtype=np.int64)
+def new_repeats(mechanism: Mechanism) -> Counts:
+    """Return int64[b], the counts of no report; b is the number of different reports, BUCKETS at most."""
+    return np.zeros(min(report_codes(mechanism.fields), BUCKETS), dtype=np.int64)
 
 
 def add_repeats(repeats: Counts, mechanism: Mechanism, reports: Reports) -> None:

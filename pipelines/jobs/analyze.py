@@ -241,7 +241,7 @@ class WriteTallyPart(beam.DoFn):
 
 def gather_sums(mechanism: Mechanism, items: UInt64Array, directory: str) -> Sums:
     """Read the files with parts of the tally that the job wrote, remove these files, and return the whole sums."""
-    counts, repeats = mechanism.new_tally(items), new_repeats()
+    counts, repeats = mechanism.new_tally(items), new_repeats(mechanism)
     rows, total = rows_per_block(mechanism, items), Sums(0, counts, repeats)
     for path, _ in storage.list_files(directory, ".part"):
         with storage.open_read(path) as stream:

@@ -108,13 +108,13 @@ def make_before() -> None:
 
 
 def make_after() -> None:
-    """Let a run do all that is due, and store what it leaves but for pages; the ledger as a dump."""
+    """Let a run do all that is due, and store what it leaves but for pages and looks; the ledger as a dump."""
     emptied(AFTER).mkdir()
     with tempfile.TemporaryDirectory() as scratch, mock.patch("socket.gethostname", return_value="golden"):
         root = first_run(Path(scratch).resolve() / "site").root
         passed_over = {*json.loads(KEYS.read_text()), *files_under(BEFORE), LEDGER}
         for name, data in files_under(root).items():
-            if name in passed_over or name.endswith((".html", ".lock")):
+            if name in passed_over or name.endswith((".html", ".lock", ".look.json")):
                 continue
             _write(AFTER / name, data)
         (AFTER / f"{LEDGER}.sql").write_text(_dumped(root / LEDGER), encoding="utf-8")

@@ -31,7 +31,7 @@ REPORTS = 20_000
 
 def flags_of(mechanism: Mechanism, reports: Reports, items: UInt64Array, alike: int = 1) -> Flags:
     """Return all flags of reports, by the analyzer's own way."""
-    n, counts, equal = len(reports), mechanism.new_tally(items), new_repeats()
+    n, counts, equal = len(reports), mechanism.new_tally(items), new_repeats(mechanism)
     mechanism.accumulate(counts, reports, items)
     add_repeats(equal, mechanism, reports)
     estimated = mechanism.counts(Tally(counts, n, items), items)
@@ -122,7 +122,7 @@ def test_hashed_buckets_are_bounded_by_the_same_law_twice(subtests: pytest.Subte
     for name, domain, parameters in (("oue", 64, {}), ("ss", 60, {"s": 16}), ("olh", 1000, {"B": 4})):
         with subtests.test(name=name):
             mechanism = build(name, 1.0, domain, parameters)
-            equal = new_repeats()
+            equal = new_repeats(mechanism)
             add_repeats(equal, mechanism, honest(mechanism, 5, 100_000))
             least = least_suspect(mechanism, 100_000, 1, 1e-6)
             assert equal.sum() == 100_000

@@ -169,7 +169,7 @@ def test_any_grouping_gives_the_identical_tally(name: str, waiting_bytes: int, m
     items = tally_items(mechanism)
     values = np.arange(600, dtype=np.uint64) % 20
     reports = mechanism.encode(values, SeededWords(11))
-    expected, repeats = mechanism.new_tally(items), new_repeats()
+    expected, repeats = mechanism.new_tally(items), new_repeats(mechanism)
     mechanism.accumulate(expected, reports, items)
     add_repeats(repeats, mechanism, reports)
     rows = rows_per_block(mechanism, items)
@@ -230,7 +230,7 @@ def test_a_step_travels_without_the_items_of_a_whole_domain_and_with_any_others(
 
 def test_a_part_is_read_as_it_was_written() -> None:
     counts = np.arange(6, dtype=np.int64).reshape(2, 3)
-    repeats = new_repeats()
+    repeats = np.zeros(BUCKETS, dtype=np.int64)
     repeats[5] = 300
     read = read_part(io.BytesIO(Sums(7, counts, repeats).part_bytes()), 6)
     assert (read.reports, read.counts.tolist()) == (7, counts.tolist())
@@ -259,7 +259,7 @@ def test_a_process_waits_for_loops_that_load_and_a_failure_is_left_to_the_counti
 def test_an_accumulator_is_small_on_its_way_and_the_same_after_it() -> None:
     """Counts of a large sketch are small: one byte each, not eight."""
     counts = np.random.default_rng(2).integers(0, 100, (64, 1024))
-    sums = Sums(9, counts, new_repeats())
+    sums = Sums(9, counts, np.zeros(BUCKETS, dtype=np.int64))
     sent = pickle.dumps(sums)
     assert len(sent) < counts.size + BUCKETS + 1000
     again = pickle.loads(sent)  # noqa: S301
