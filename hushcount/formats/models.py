@@ -103,6 +103,10 @@ _ALLOWED = {
         ),
         _TIME,
     ),
+    **dict.fromkeys(
+        ("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact"),
+        "must be a date, as in 2026-12-24",
+    ),
     **dict.fromkeys(("json_invalid", "json_type"), "must be JSON"),
 }
 """The allowed values, by pydantic's type of error; pydantic's own messages address the author of the model."""

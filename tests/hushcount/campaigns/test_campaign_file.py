@@ -87,6 +87,7 @@ CHANGES: dict[str, Any] = {
     "mechanism.parameters.s": 2,
     "dictionary.items": 4,
     "dictionary.digest": "0" * 64,
+    "sample": {"layer": "shared", "buckets": [[0, 500]]},
     "shuffle.cap": 3,
     "shuffle.minimum_batch": 11,
     "shuffle.delta": 2e-7,

@@ -20,7 +20,9 @@ from tests.hushcount.campaigns.vouched import NOW, STRANGER, signed
 from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, policy, sender, wait_for
 from tests.support.clocks import Hands
 
-WORDS = {"queued", "over_cap", "budget_spent", "opted_out", "queue_full", "not_yet", "untrusted", "storage"}
+WORDS = {
+    "queued", "not_asked", "over_cap", "budget_spent", "opted_out", "queue_full", "not_yet", "untrusted", "storage"
+}  # fmt: skip
 """The words of docs/adr/0048-the-first-hour.md, which the client in TypeScript returns too."""
 
 
