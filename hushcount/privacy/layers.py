@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -44,33 +45,29 @@ def paid_for(campaigns: Collection[Campaign]) -> tuple[list[Paid], Paid]:
     Raises:
         UsageError: a campaign is given twice, or two campaigns of a layer ask the same clients.
     """
-    for one, other in combinations(campaigns, 2):
-        if one.id == other.id:
-            raise UsageError(f"campaign {one.id} is given twice: give one file of each campaign")
-        if one.sample is not None and other.sample is not None and one.sample.meets(other.sample):
+    if twice := [name for name, times in Counter(one.id for one in campaigns).items() if times > 1]:
+        raise UsageError(f"campaign {twice[0]} is given twice: give one file of each campaign")
+    sampled = [(one.id, one.sample) for one in campaigns if one.sample is not None]
+    for (name, sample), (other, theirs) in combinations(sampled, 2):
+        if sample.meets(theirs):
             raise UsageError(
-                f"campaigns {one.id} and {other.id} have buckets of layer {one.sample.layer} in common: make one of "
-                "them with hushcount campaign new --config, which takes free buckets"
+                f"campaigns {name} and {other} have buckets of layer {sample.layer} in common: make one of them with "
+                "hushcount campaign new --config, which takes free buckets"
             )
     each = [_paid(one) for one in campaigns]
-    # A campaign without a sample is alone in a layer that asks all clients.
-    layers = {one.layer or (one.name,) for one in each}
-    together = [[one for one in each if (one.layer or (one.name,)) == layer] for layer in layers]
-    total = Paid(
-        "all",
-        None,
-        1.0,
-        sum(max(one.epsilon for one in layer) for layer in together),
-        sum(max(one.discovery_epsilon for one in layer) for layer in together),
-    )
-    return each, total
+    together: dict[tuple[str, ...], list[Paid]] = {}
+    for one in each:
+        # A campaign without a sample is alone.
+        together.setdefault(("campaign", one.name) if one.layer is None else ("layer", one.layer), []).append(one)
+    epsilon = sum(max(one.epsilon for one in layer) for layer in together.values())
+    discovery = sum(max(one.discovery_epsilon for one in layer) for layer in together.values())
+    return each, Paid("all", None, 1.0, epsilon, discovery)
 
 
 def _paid(campaign: Campaign) -> Paid:
     epsilon, discovery_epsilon, _ = costs(campaign)
-    if campaign.sample is None:
-        return Paid(campaign.id, None, 1.0, epsilon, discovery_epsilon)
-    return Paid(campaign.id, campaign.sample.layer, campaign.sample.share, epsilon, discovery_epsilon)
+    layer = None if campaign.sample is None else campaign.sample.layer
+    return Paid(campaign.id, layer, campaign.asked, epsilon, discovery_epsilon)
 
 
 def of_person(total: Paid) -> Iterator[str]:

@@ -37,11 +37,7 @@ def plan(
     ] = None,
     reports: Annotated[
         int | None,
-        Option(
-            help="Expected number of reports, as 1e6; with --shuffled-epsilon, the fewest.",
-            parser=options.whole_number,
-            metavar="INTEGER",
-        ),
+        options.whole("Expected number of reports, as 1e6; with --shuffled-epsilon, the fewest."),
     ] = None,
     shuffled_epsilon: Annotated[
         float | None, Option(help="Budget of one report after shuffling; plans its local epsilon too.")
@@ -66,11 +62,7 @@ def plan(
     power: Annotated[float, Option(help="Probability to detect the share of --want-share.")] = 0.95,
     clients: Annotated[
         int | None,
-        Option(
-            help="All clients, as 1e8: names the sample that sends the reports of --want-share.",
-            parser=options.whole_number,
-            metavar="INTEGER",
-        ),
+        options.whole("All clients, as 1e8: names the sample that sends the reports of --want-share."),
     ] = None,
     mechanism: Annotated[list[str] | None, Option(help="Compare only this mechanism; may be repeated.")] = None,
     max_report_bytes: Annotated[

@@ -54,7 +54,7 @@ def privacy(
     ] = None,
     reports: Annotated[
         int | None,
-        Option(help="Number of reports in one shuffle, as 1e6.", parser=options.whole_number, metavar="INTEGER"),
+        options.whole("Number of reports in one shuffle, as 1e6."),
     ] = None,
     delta: Annotated[float | None, Option(help="In (0, 1), far below 1/reports.")] = None,
     mechanism: Annotated[

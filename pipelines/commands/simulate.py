@@ -47,12 +47,7 @@ def simulate(
     policy: Annotated[Path | None, Option(help="With --send: policy file, as an app has it.")] = None,
     people: Annotated[
         int | None,
-        Option(
-            help="With --send: number of people, as 2e4.",
-            parser=options.whole_number,
-            metavar="INTEGER",
-            show_default=f"{_PEOPLE:,}",
-        ),
+        options.whole("With --send: number of people, as 2e4.", show_default=f"{_PEOPLE:,}"),
     ] = None,
     out: Annotated[
         Path | None, Option(help="With --send: true counts to write, .csv; or .tsv with each person's value.")

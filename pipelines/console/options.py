@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import BadParameter, Context, Option
 
@@ -35,6 +35,11 @@ def whole_number(text: str | int) -> int:
     if number.is_nan() or not 0 <= number <= MOST_REPORTS or number != int(number):
         raise BadParameter(f"{text} is not a whole number in the range 0<=x<={MOST_REPORTS}.")
     return int(number)
+
+
+def whole(text: str, *names: str, **more: Any) -> Any:
+    """Return an option for a whole number like 1000000 or 1e6, with this help; `more` as `Option` takes it."""
+    return Option(*names, help=text, parser=whole_number, metavar="INTEGER", **more)
 
 
 Json = Annotated[bool, Option("--json", help="Print the result as JSON on standard output.")]
@@ -129,15 +134,7 @@ Depth = Annotated[int, Option("--depth", help="Levels of --by-prefix.", min=1, m
 FromRight = Annotated[bool, Option("--from-right", help="The last part of a path is the top, as in domain names.")]
 Show = Annotated[int, Option("--show", help="Rows to show; --json and --out have all.", min=1, max=MOST_ITEMS)]
 OutTable = Annotated[str | None, Option("--out", help="Table to write, .csv or .parquet.")]
-Population = Annotated[
-    int | None,
-    Option(
-        "--population",
-        help="Scale a sample to so many clients, as 1e8.",
-        parser=whole_number,
-        metavar="INTEGER",
-    ),
-]
+Population = Annotated[int | None, whole("Scale a sample to so many clients, as 1e8.", "--population")]
 Plot = Annotated[Path | None, Option("--plot", help="Chart to write, .png or .svg, with error bands.")]
 
 

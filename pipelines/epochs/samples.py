@@ -40,10 +40,10 @@ def widened(before: SamplePart | None, layer: str, share: float, taken: Sequence
             f"sample is {share:.2%}, but only {(len(own) + len(free)) / BUCKETS:.2%} of layer {layer} is free: give a "
             "smaller share, or another --layer"
         )
-    chosen = sorted({*own, *free[: wanted - len(own)]})
+    chosen = {*own, *free[: wanted - len(own)]}
     # A range begins where the bucket before is not chosen.
-    begins = [one for one in chosen if one - 1 not in {*chosen}]
-    ends = [one + 1 for one in chosen if one + 1 not in {*chosen}]
+    begins = [one for one in sorted(chosen) if one - 1 not in chosen]
+    ends = [one + 1 for one in sorted(chosen) if one + 1 not in chosen]
     try:
         return SamplePart(layer=layer, buckets=tuple(zip(begins, ends, strict=True)))
     except ValidationError as error:

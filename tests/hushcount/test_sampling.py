@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 from scipy.stats import chi2
 
+from hushcount.arrays import IntArray
 from hushcount.budget import Budget
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.parts import BUCKETS, MOST_LAYERS, SamplePart
@@ -49,7 +50,7 @@ def test_honest_ids_fall_into_all_buckets_alike_and_layers_are_independent() -> 
     one, other = (np.array([bucket_of(id_, layer) for id_ in drawn]) // 100 for layer in ("one", "other"))
     bound = chi2.isf(1e-9, 99)
 
-    def distance(counts: np.ndarray) -> float:  # type: ignore[type-arg]
+    def distance(counts: IntArray) -> float:
         expected = counts.sum() / len(counts)
         return float(((counts - expected) ** 2 / expected).sum())
 

@@ -31,12 +31,7 @@ def init(
     open_domain: Annotated[bool, Option("--open-domain", help="Question 2: any text is a value.")] = False,
     clients: Annotated[
         int | None,
-        Option(
-            help="Question 3: people who report in a window, at least, as 1e5.",
-            parser=options.whole_number,
-            metavar="INTEGER",
-            show_default="10000",
-        ),
+        options.whole("Question 3: people who report in a window, at least, as 1e5.", show_default="10000"),
     ] = None,
     want_share: Annotated[
         str | None,
