@@ -116,7 +116,7 @@ class Store:
 def store(directory: Path) -> Iterator[Store]:
     """Start an empty store and a relay to it."""
     connection = Connection(free_port(), free_port())
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(connection.target)]
+    command = [sys.executable, "-m", "tests.faults.s3_server", str(connection.target)]
     with process(command, directory / "store.log") as server:
         wait_for(lambda: listens(connection.target), "the store", directory, [server])
         own = Config(retries={"total_max_attempts": 1})
