@@ -8,10 +8,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from hushcount.campaigns.dictionary import Dictionary, read_dictionary
-from hushcount.campaigns.parts import DictionaryPart, DiscoveryPart, Identifier, MechanismPart, SamplePart, ShufflePart
+from hushcount.campaigns.parts import (
+    COLLECTOR,
+    MOST_COLLECTORS,
+    DictionaryPart,
+    DiscoveryPart,
+    Identifier,
+    MechanismPart,
+    SamplePart,
+    ShufflePart,
+)
 from hushcount.campaigns.public_keys import KeysPart, valid_key
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import DiscoveryFormat, released_bytes
@@ -55,10 +64,23 @@ class Campaign(Part):
     shuffle: ShufflePart = Field(default_factory=ShufflePart)
     discovery: DiscoveryPart | None = None
     sample: SamplePart | None = Field(default=None, description="which clients are asked; absent: all")
+    collectors: tuple[Identifier, ...] = Field(
+        default=(COLLECTOR,),
+        min_length=1,
+        max_length=MOST_COLLECTORS,
+        description="names of the collectors that take reports; a client derives its token from the name of its own",
+    )
     keys: KeysPart
     unicode: Version = Field(default=VERSION, description="version of Unicode that defines the NFC of values")
 
     _path: Path | None = PrivateAttr(default=None)
+
+    @field_validator("collectors")
+    @classmethod
+    def _different(cls, named: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(named)) < len(named):
+            raise ValueError(f"are {', '.join(named)}, must be different names")
+        return named
 
     @model_validator(mode="after")
     def _check(self) -> Campaign:

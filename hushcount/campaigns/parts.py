@@ -21,6 +21,9 @@ Identifier = Annotated[
     str,
     text_of(r"^[a-z0-9][a-z0-9._-]{0,63}$", "must be 1 to 64 of a-z, 0-9, '.', '_' and '-', a letter or digit first"),
 ]
+COLLECTOR = "one"
+"""The name of a campaign's only collector, unless the campaign file gives another; `hushcount init` gives this name."""
+MOST_COLLECTORS = 16
 BUCKETS = 10_000
 """The number of buckets of a layer."""
 MOST_LAYERS = 3

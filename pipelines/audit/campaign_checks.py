@@ -20,6 +20,7 @@ from pipelines.audit.orphans import orphans
 from pipelines.audit.outputs import missing
 from pipelines.audit.reconcile import account_of, overdue, rescues, waiting_in
 from pipelines.audit.view import LAST, Finding, Verdict, View
+from pipelines.deployment.campaigns import unnamed_collectors
 from pipelines.deployment.settings import Party
 from pipelines.handover.paths import WindowPath
 from pipelines.log.ledger_check import lacking, require_named
@@ -90,6 +91,13 @@ def signature(view: View) -> Iterator[Finding]:
             f"epoch {parts[-1].epoch} is unsigned, but the epoch before it is signed",
             "sign it by hushcount campaign sign, and publish the same file again: then collectors read the signature",
         )
+
+
+def named(view: View) -> Iterator[Finding]:
+    """Check that the newest campaign file names all collectors, because clients derive their tokens by these names."""
+    if said := unnamed_collectors(view.deployment, view.epochs.newest[1]):
+        cure = f"hushcount campaign new --config {view.deployment.path} --after FILE, then publish it"
+        yield Finding(f"collectors named by {view.campaign}", "bad", said, cure)
 
 
 def publisher(view: View) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ _OF_FILES: Checks = (
     campaign.epoch,
     campaign.keys,
     campaign.signature,
+    campaign.named,
     campaign.publisher,
     evaluator_checks.evaluator,
     foresight.next_epoch,

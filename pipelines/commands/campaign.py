@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.parts import DiscoveryPart, SamplePart, ShufflePart
+from hushcount.campaigns.parts import COLLECTOR, DiscoveryPart, SamplePart, ShufflePart
 from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from hushcount.oracles.catalogue import CATALOGUE
@@ -94,7 +94,7 @@ def new_campaign(
             "--config",
             "-c",
             envvar="HUSHCOUNT_CONFIG",
-            help="With --hash oblivious or --layer: deployment file; keys and buckets of its campaigns are not used "
+            help="Deployment file: its collectors take the reports, and keys and buckets of its campaigns are not used "
             "again.",
         ),
     ] = None,
@@ -159,6 +159,7 @@ def new_campaign(
         shuffle=shuffle,
         discovery={"delta": 1e-8, **discovery} if discovery else None,
         sample=_sampled(sample, layer, id, config, before),
+        collectors=_collectors(config, before),
         memory=(memory_values or (1 if before is None else before.memory_values)) if memory else 0,
         epoch=following if epoch is None else epoch,
         previous=None if before is None else before.head,
@@ -191,6 +192,15 @@ def _over(before: ShufflePart | DiscoveryPart | None, **given: object) -> dict[s
     fresh = {"hash_key", "hash_key_commitment"}
     kept = {} if before is None else before.model_dump(exclude=fresh)
     return kept | {name: value for name, value in given.items() if value is not None}
+
+
+def _collectors(config: Path | None, before: Campaign | None) -> tuple[str, ...]:
+    """Return the names of the collectors of a deployment, or those of the epoch before."""
+    from pipelines.deployment.campaigns import collector_names
+    from pipelines.deployment.settings import Deployment
+
+    named = () if config is None else collector_names(Deployment.read(config))
+    return named or ((COLLECTOR,) if before is None else before.collectors)
 
 
 def _used(config: Path | None, before: Campaign | None) -> set[str]:
@@ -270,6 +280,7 @@ def _described(campaign: Campaign, path: Path) -> Answer:
         "cap": campaign.shuffle.cap,
         "minimum_batch": campaign.shuffle.minimum_batch,
         "delta": campaign.shuffle.delta,
+        "collectors": ", ".join(campaign.collectors),
     }
     if campaign.sample is not None:
         data |= {"layer": campaign.sample.layer, "asked": campaign.sample.share}

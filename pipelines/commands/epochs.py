@@ -35,10 +35,14 @@ def publish_epoch(
 
     Example: hushcount campaign publish --campaign settings.json
     """
+    from pipelines.deployment.campaigns import unnamed_collectors
     from pipelines.deployment.publish import publish
     from pipelines.deployment.settings import Deployment
 
-    part = publish(Deployment.read(config), campaign, options.begins_at(begins), early=early)
+    deployment = Deployment.read(config)
+    part = publish(deployment, campaign, options.begins_at(begins), early=early)
+    if said := unnamed_collectors(deployment, Campaign.read(campaign)):
+        note(f"warning: {said}: make the next epoch with hushcount campaign new --config {config}")
     line = f"epoch {part.epoch} begins {part.begins.isoformat()}: {part.file}"
     discovery = Campaign.read(campaign).discovery
     # A redacted campaign file is not for clients, so it needs no signature.

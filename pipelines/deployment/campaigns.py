@@ -10,6 +10,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.parts import SamplePart
 from hushcount.collection.epochs import COLLECTION_FILE, FINGERPRINT_DIGITS, CollectionFile, read_collection, read_epoch
 from hushcount.errors import UsageError
+from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
 
 
@@ -102,6 +103,23 @@ def read_campaign(folder: Path) -> Epochs:
         campaign = read_epoch(folder, part)
         files[part.epoch, campaign.fingerprint.hex()[:FINGERPRINT_DIGITS]] = (folder / part.file, campaign)
     return Epochs(folder.name, folder, collection, files)
+
+
+def collector_names(deployment: Deployment) -> tuple[str, ...]:
+    """Return the names of the collectors in a deployment file, that of the collector here too."""
+    here = () if deployment.collector is None else (deployment.collector.name,)
+    return tuple(sorted({*deployment.file.collectors, *here}))
+
+
+def unnamed_collectors(deployment: Deployment, campaign: Campaign) -> str:
+    """Return a sentence on the deployment's collectors that a campaign lacks; empty if it names all of them."""
+    lacking = ", ".join(name for name in collector_names(deployment) if name not in campaign.collectors)
+    if not lacking:
+        return ""
+    return (
+        f"campaign {campaign.id} lacks {lacking} of the deployment's collectors, so clients show there the token that "
+        "another collector gets too"
+    )
 
 
 def published_files(directory: Path) -> list[Campaign]:

@@ -289,6 +289,7 @@ def _made(
             objective=Objective() if share is None else Objective("target", share),
             memory=campaign.memory_values if campaign.memory else 0,
             sample=campaign.sample,
+            collectors=campaign.collectors,
             shuffle=campaign.shuffle.model_dump(),
             discovery=discovery,
             epoch=campaign.epoch + 1,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dictionary
-from hushcount.campaigns.parts import SamplePart, portable
+from hushcount.campaigns.parts import COLLECTOR, SamplePart, portable
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.formats.whole_files import write_new
@@ -37,6 +37,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     discovery: Mapping[str, Any] | None = None,
     memory: int = 0,
     sample: SamplePart | None = None,
+    collectors: tuple[str, ...] = (COLLECTOR,),
     epoch: int = 1,
     previous: bytes | None = None,
 ) -> Campaign:
@@ -57,6 +58,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         memory: number of different values for which a client remembers its answers, to repeat them in an epoch; 0:
             clients have no memory.
         sample: which clients are asked; None: all.
+        collectors: names of the collectors that take reports.
         epoch: number of the epoch.
         previous: head of the log of earlier epochs; None for the first epoch.
 
@@ -76,6 +78,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     elif not keys.evaluator:
         raise UsageError("an oblivious campaign needs a key of the evaluator: hushcount keys new --role evaluator")
     data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": public, "shuffle": shuffle or {}}
+    data["collectors"] = list(collectors)
     if previous is not None:
         data["previous"] = previous.hex()
     data |= {} if sample is None else {"sample": sample.model_dump(mode="json")}

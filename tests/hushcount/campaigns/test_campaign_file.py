@@ -80,6 +80,7 @@ CHANGES: dict[str, Any] = {
     "id": "words-2",
     "epoch": 3,
     "previous": "ab" * 32,
+    "collectors": ["one", "two"],
     "memory": True,
     "memory_values": 3,
     "mechanism.name": "grr",
