@@ -74,7 +74,7 @@ def measure(directory: Path, case: Case, seconds: float, factor: float, journals
     journal = (journals or base).absolute() / f"journal-{os.getpid()}-{case.reports}"
     campaign = _deploy(base, journal)
     length = campaign.sealed_bytes("reports")
-    path = f"/v1/campaigns/bench/reports?fingerprint={campaign.fingerprint.hex()}"
+    path = f"/v1/campaigns/bench/reports?fingerprint={campaign.fingerprint.hex()}&window=19700101T000000Z"
     try:
         with serving(base, "collect") as (pid, port):
             before = cpu_seconds(pid)

@@ -15,6 +15,8 @@ from hushcount.many_clients import ManyClients
 LATE, TWICE, BROKEN = 100, 100, 1000
 CONNECTIONS, PIPELINED = 32, 32
 WORDS = [f"feature-{number}" for number in range(100)]
+WINDOW = "20260101T000000Z"
+"""The window of the tokens, which has begun: these clients have one token each."""
 RISING = 9
 """Index of the word that becomes more frequent."""
 
@@ -98,7 +100,8 @@ async def _connection(queue: list[Post], port: int, day: Day) -> None:
 
 def _request(post: Post) -> bytes:
     head = (
-        f"POST /v1/campaigns/features/reports?fingerprint={post.fingerprint} HTTP/1.1\r\nHost: c\r\n"
+        f"POST /v1/campaigns/features/reports?fingerprint={post.fingerprint}&window={WINDOW} HTTP/1.1\r\n"
+        "Host: c\r\n"
         f"Client-Token: {post.token}\r\nContent-Type: application/octet-stream\r\n"
         f"Content-Length: {len(post.body)}\r\n\r\n"
     )

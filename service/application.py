@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable, MutableMapping
+from email.utils import formatdate
+from functools import lru_cache
+from typing import Any, Protocol, TypeVar
 
 from prometheus_client.exposition import generate_latest
 
+from hushcount.clock import Clock
 from service.authentication import BearerToken
 from service.cors import shared_with
 from service.exchange import (
@@ -47,6 +50,9 @@ class Setup(Protocol):
     @property
     def metrics_reader(self) -> BearerToken | None: ...
 
+    @property
+    def clock(self) -> Clock: ...
+
 
 class Told(Protocol):
     """A service with metrics and faults to show."""
@@ -69,14 +75,22 @@ def application_of(
 ) -> App:
     """Return the ASGI application of a service that was started.
 
+    Each answer has a `Date` of the moment at which it is sent. The server's own may be a second old, and a client
+    would count a report in the window before that of its arrival.
+
     Args:
         handle: answers a request below /v1/campaigns/, or raises Refused; its argument of type Headers has the CORS
             headers for the answer.
         count: counts a refusal for a place, by its reason's name.
     """
-    origins = frozenset(service.setup.settings.origins)
+    origins, clock = frozenset(service.setup.settings.origins), service.setup.clock
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    async def app(scope: Scope, receive: Receive, reply: Send) -> None:
+        async def send(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"].append((b"date", _date(int(clock.seconds()))))
+            await reply(message)
+
         path: str = scope["path"]
         shared = shared_with(origins, header(scope, b"origin")) if origins and path.startswith(PREFIX) else ()
         place = new_place()
@@ -97,6 +111,12 @@ def application_of(
                 count(place, outside["reason"])
 
     return app
+
+
+@lru_cache(maxsize=1)
+def _date(second: int) -> bytes:
+    """Return a second since 1970 as the value of `Date`."""
+    return formatdate(second, usegmt=True).encode()
 
 
 async def _tell(service: Told, scope: Scope, send: Send) -> None:

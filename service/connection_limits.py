@@ -51,6 +51,7 @@ class LimitedConfig(Config):
             access_log=False,
             proxy_headers=False,
             server_header=False,
+            date_header=False,
             backlog=4096,
             timeout_keep_alive=75,
             timeout_graceful_shutdown=int(settings.body_seconds) + 5,

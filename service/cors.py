@@ -17,7 +17,7 @@ PREFLIGHT: Headers = (
     (b"access-control-max-age", b"7200"),
 )
 """The methods and headers that a page may send: the answer to a browser's preflight request."""
-_EXPOSED = (b"access-control-expose-headers", b"campaign-signature, date, etag, retry-after")
+_EXPOSED = (b"access-control-expose-headers", b"age, campaign-signature, date, etag, retry-after")
 _VARIES: Headers = ((b"vary", b"origin"),)
 
 

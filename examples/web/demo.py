@@ -17,13 +17,14 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
 
 from examples.web.pages import Pages
 from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.windows import window_at
 from hushcount.many_clients import ManyClients
 from pipelines.outputs.received_summary import folder_of
 
@@ -83,7 +84,8 @@ def send_crowd(campaign: Campaign, port: int, crowd: int, rng: np.random.Generat
     """Let simulated people send reports, each person with its own token."""
     client = ManyClients(campaign)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    path = f"/v1/campaigns/features/reports?fingerprint={campaign.fingerprint.hex()}"
+    window = window_at(datetime.now(timezone.utc), timedelta(seconds=WINDOW)).name
+    path = f"/v1/campaigns/features/reports?fingerprint={campaign.fingerprint.hex()}&window={window}"
     for report in client.reports(list(rng.choice(FEATURES, size=crowd, p=SHARES))):
         headers = {"Client-Token": secrets.token_hex(16), "Content-Type": "application/octet-stream"}
         connection.request("POST", path, report.tobytes(), headers)

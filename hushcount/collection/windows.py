@@ -102,6 +102,11 @@ def is_window(name: str) -> bool:
         return False
 
 
+def window_name(start: float) -> str:
+    """Return the name of the window that begins at `start`, in seconds since 1970."""
+    return datetime.fromtimestamp(start, timezone.utc).strftime(_NAME)
+
+
 def window_start(name: str) -> datetime:
     """Return when the window with this name begins; ValueError: `name` is no time, or its year is not in 1970..8999."""
     try:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
 
@@ -19,6 +19,7 @@ from httptools import HttpParserError, HttpResponseParser
 from hushcount.arrays import IntArray, Octets
 from hushcount.campaigns.campaign import Stream
 from hushcount.clock import MACHINE
+from hushcount.collection.windows import window_at
 from hushcount.delivery import Site
 from hushcount.delivery.exchange import NoAnswer, Reply, connection_to
 from hushcount.delivery.publication import Publication, fetch_documents, read_publication
@@ -137,11 +138,13 @@ def _posts(site: Site, many: ManyClients, texts: list[str], first: int) -> Itera
     bearer = "" if site.app_token is None else f"Authorization: Bearer {site.app_token}\r\n"
     host = f"[{site.host}]" if ":" in site.host else site.host
     head = f"HTTP/1.1\r\nHost: {host}:{site.port}\r\nContent-Type: application/octet-stream\r\n{bearer}"
+    window = window_at(MACHINE.now(), timedelta(days=1)).name
     for number in range(len(texts)):
         token = secrets.token_urlsafe(32)
         for stream, reports in made.items():
             report = reports[number].tobytes()
-            path = f"{site.path}/v1/campaigns/{campaign.id}/{stream}?fingerprint={campaign.fingerprint.hex()}"
+            query = f"fingerprint={campaign.fingerprint.hex()}&window={window}"
+            path = f"{site.path}/v1/campaigns/{campaign.id}/{stream}?{query}"
             sent = f"POST {path} {head}Client-Token: {token}\r\nContent-Length: {len(report)}\r\n\r\n"
             yield _Post(first + number, stream, sent.encode() + report)
 

@@ -5,9 +5,12 @@ The application reads neither the sender's address nor any header that is not na
 
 from __future__ import annotations
 
-from functools import partial
+import math
+import re
+from functools import lru_cache, partial
 from typing import Any
 
+from hushcount.collection.windows import window_start
 from service.application import application_of
 from service.epochs import accepted, current, served_campaign
 from service.exchange import (
@@ -39,10 +42,24 @@ from service.refusals import (
 from service.server import Kept
 from service.server import serve as serve_service
 from shuffler.collector.campaigns import CollectedCampaign, Document, Target
-from shuffler.collector.refusals import CLOCK_AHEAD, DISK_FULL, UNKNOWN_STREAM, WRONG_LENGTH
+from shuffler.collector.refusals import (
+    CLOCK_AHEAD,
+    DISK_FULL,
+    MISSING_WINDOW,
+    UNKNOWN_STREAM,
+    WINDOW_NOT_BEGUN,
+    WINDOW_OVER,
+    WRONG_LENGTH,
+)
 from shuffler.collector.service import Collector, CollectorSetup
 
 _LONGEST_CACHED = 300
+_LONGEST_RETRY = 86_400
+_WINDOW = re.compile(r"(?:^|&)window=([^&]*)")
+_UNTIL = re.compile(r"(?:^|&)until=([^&]*)")
+_TIME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+_COMMIT_SECONDS = 5.0
+"""Reports that may be taken until a moment are refused so long before it, because a commit takes its time."""
 
 
 def serve(setup: CollectorSetup) -> None:
@@ -86,6 +103,7 @@ async def _take(
     _require_clock(collector)
     now = collector.setup.clock.seconds()
     target = _target(collected, required_fingerprint(scope, "reports"), stream, now, place)
+    _require_window(scope, now)
     client = collector.setup.authenticator.client(header(scope, collector.setup.authenticator.header))
     length = body_length(scope, "reports", collector.setup.settings.most_body_bytes)
     if length is not None and (length % target.sealed_bytes or not length):
@@ -119,6 +137,42 @@ def _target(collected: CollectedCampaign, fingerprint: str, stream: str, now: fl
         if name == stream:
             return target
     raise Refused(UNKNOWN_STREAM, f"This campaign collects: {', '.join(epoch.targets)}.")
+
+
+def _require_window(scope: Scope, now: float) -> None:
+    """Raise Refused unless the query names a window that has begun, and no end that is over.
+
+    The client keeps its cap by these refusals (docs/adr/0051). The window is written nowhere: the shuffler counts a
+    report in the window in which it arrives, and a retry in a later window may name an earlier one.
+    """
+    query = scope["query_string"].decode("latin-1")
+    window, end = _WINDOW.search(query), _UNTIL.search(query)
+    begins = None if window is None else _moment(window[1])
+    until = math.inf if end is None else _moment(end[1])
+    if begins is None or until is None:
+        raise Refused(
+            MISSING_WINDOW,
+            "Add &window=TIME, when the window of the client token began, in UTC, as in 20261121T000000Z; and "
+            "&until=TIME, if the reports may be taken only until then.",
+        )
+    if now > until - _COMMIT_SECONDS:
+        raise Refused(WINDOW_OVER, "Send the same bytes under the same token, until a later time or without one.")
+    if begins > now:
+        seconds = min(math.ceil(begins - now), _LONGEST_RETRY)
+        raise Refused(
+            WINDOW_NOT_BEGUN,
+            "Send the same bytes under the same token once the window begins by the Date of answers.",
+            ((b"retry-after", b"%d" % seconds),),
+        )
+
+
+@lru_cache(maxsize=64)
+def _moment(name: str) -> float | None:
+    """Return a time of the query in seconds since 1970; None if it is not of the form 20261121T000000Z."""
+    try:
+        return window_start(name).timestamp() if _TIME.fullmatch(name) else None
+    except ValueError:
+        return None
 
 
 def _require_clock(collector: Collector) -> None:

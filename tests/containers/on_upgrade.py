@@ -78,7 +78,7 @@ for number in range(int(sys.argv[1])):
     client, token = Client(campaign, policy=policy, memory=ClientMemory()), secrets.token_hex(16)
     made = {"reports": client.reports(["alpha"])[0], "discovery": client.discovery_reports(["alpha"])[0]}
     for stream, row in made.items():
-        url = f"http://collector:8080/v1/campaigns/words/{stream}?fingerprint={campaign.fingerprint.hex()}"
+        url = f"http://collector:8080/v1/campaigns/words/{stream}?fingerprint={campaign.fingerprint.hex()}&window=19700101T000000Z"
         headers = {"Client-Token": token, "Content-Type": "application/octet-stream"}
         with urllib.request.urlopen(urllib.request.Request(url, row.tobytes(), headers)) as answer:
             assert answer.status == 202

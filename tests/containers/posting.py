@@ -84,7 +84,7 @@ def _requests(campaign: Campaign, reports: dict[str, list[bytes]]) -> Iterator[t
     order = ((place / len(rows), place, stream) for stream, rows in reports.items() for place in range(len(rows)))
     for _, place, stream in sorted(order):
         report = reports[stream][place]
-        path = f"/v1/campaigns/{campaign.id}/{stream}?fingerprint={campaign.fingerprint.hex()}"
+        path = f"/v1/campaigns/{campaign.id}/{stream}?fingerprint={campaign.fingerprint.hex()}&window=19700101T000000Z"
         head = (
             f"POST {path} HTTP/1.1\r\nHost: localhost\r\nClient-Token: {tokens[place]}\r\n"
             f"Content-Type: application/octet-stream\r\nContent-Length: {len(report)}\r\n\r\n"

@@ -173,7 +173,8 @@ def make_collector() -> None:
                 token = {"client-token": f"a-secret-of-client-{index}-that-it-keeps-for-itself"}
                 made = {"reports": client.report("alpha"), "discovery": client.discovery_report("new")}
                 for stream, report in made.items():
-                    url = f"{one.url}/v1/campaigns/words/{stream}?fingerprint={campaign.fingerprint.hex()}"
+                    query = f"fingerprint={campaign.fingerprint.hex()}&window=19700101T000000Z"
+                    url = f"{one.url}/v1/campaigns/words/{stream}?{query}"
                     answer = httpx.post(url, content=report, headers={**STREAM, **token})
                     assert answer.status_code == 202, answer.text
             one.kill()

@@ -197,7 +197,8 @@ class Running:
         return f"http://127.0.0.1:{self.port}"
 
     def path(self, stream: str = "reports", campaign: str = "words", epoch: int = 1) -> str:
-        return f"/v1/campaigns/{campaign}/{stream}?fingerprint={self.site.fingerprint(campaign, epoch)}"
+        query = f"fingerprint={self.site.fingerprint(campaign, epoch)}&window=19700101T000000Z"
+        return f"/v1/campaigns/{campaign}/{stream}?{query}"
 
     def post(self, body: bytes, stream: str = "reports", **options: Any) -> httpx.Response:
         headers = {**STREAM, **options.pop("headers", {})}

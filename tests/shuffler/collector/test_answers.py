@@ -6,7 +6,10 @@ import base64
 import gzip
 import json
 import os
+import time
 from collections.abc import Iterator
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +92,52 @@ def test_a_missing_fingerprint_is_asked_for(subtests: pytest.Subtests, collector
         with subtests.test(query=query):
             url = f"{collector.url}/v1/campaigns/words/reports{query}"
             problem(httpx.post(url, content=os.urandom(length), headers=STREAM), 400, "missing_fingerprint")
+
+
+WINDOW = "window=19700101T000000Z"
+
+
+def test_a_window_is_asked_for(subtests: pytest.Subtests, collector: Running, length: int) -> None:
+    place = collector.url + collector.path().partition("&")[0]
+    wrong = (
+        "20261121",
+        "20261121T000000",
+        "20261321T000000Z",
+        "20261121T240000Z",
+        "00010101T000000Z",
+        "2026112\u0661T000000Z",
+    )
+    for query in (
+        "",
+        "&window=",
+        *(f"&window={name}" for name in wrong),
+        *(f"&{WINDOW}&until={name}" for name in wrong),
+    ):
+        with subtests.test(query=query):
+            problem(httpx.post(place + query, content=os.urandom(length), headers=STREAM), 400, "missing_window")
+
+
+def test_no_report_is_taken_before_its_window(site: Site, collector: Running, length: int) -> None:
+    place, taken = collector.url + collector.path().partition("&")[0], len(site.sealed())
+    for ahead, most in ((60.0, 60), (1e8, 86_400)):
+        begins = datetime.fromtimestamp(time.time() + ahead, timezone.utc)
+        body = os.urandom(length)
+        answer = httpx.post(f"{place}&window={begins:%Y%m%dT%H%M%SZ}", content=body, headers=STREAM)
+        problem(answer, 425, "window_not_begun")
+        assert most - 2 <= int(answer.headers["retry-after"]) <= most
+        assert abs(parsedate_to_datetime(answer.headers["date"]).timestamp() - time.time()) < 2.0
+    assert len(site.sealed()) == taken
+
+
+def test_a_report_is_taken_until_it_says(collector: Running, length: int) -> None:
+    place = f"{collector.url}{collector.path().partition('&')[0]}&{WINDOW}"
+    for ahead, status in ((-60.0, 409), (1.0, 409), (60.0, 202)):
+        ends = datetime.fromtimestamp(time.time() + ahead, timezone.utc)
+        answer = httpx.post(f"{place}&until={ends:%Y%m%dT%H%M%SZ}", content=os.urandom(length), headers=STREAM)
+        assert answer.status_code == status
+    problem(
+        httpx.post(f"{place}&until=20200101T000000Z", content=os.urandom(length), headers=STREAM), 409, "window_over"
+    )
 
 
 def test_an_unknown_campaign_is_not_found(collector: Running, length: int) -> None:

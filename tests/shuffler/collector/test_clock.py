@@ -197,7 +197,7 @@ async def ask(app: Any, method: str, path: str, fingerprint: str = "") -> dict[s
             "type": "http",
             "method": method,
             "path": path,
-            "query_string": f"fingerprint={fingerprint}".encode(),
+            "query_string": f"fingerprint={fingerprint}&window=19700101T000000Z".encode(),
             "headers": [],
         },
         receive,

@@ -123,7 +123,8 @@ def test_connect_is_no_offer_and_is_refused(subtests: pytest.Subtests, collector
 
 def test_an_offer_gives_a_request_no_more_time(site: Site) -> None:
     with served(collecting(site)) as server, server.connect() as connection:
-        request = f"POST /v1/campaigns/words/reports?fingerprint={site.fingerprint()} HTTP/1.1\r\nHost: here\r\n"
+        place = f"/v1/campaigns/words/reports?fingerprint={site.fingerprint()}&window=19700101T000000Z"
+        request = f"POST {place} HTTP/1.1\r\nHost: here\r\n"
         connection.sendall(request.encode())
         arrived(server, len(request))
         server.pass_by(0.9)

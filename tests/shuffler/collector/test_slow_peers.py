@@ -25,7 +25,7 @@ GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 
 
 def path_of(site: Site) -> str:
-    return f"/v1/campaigns/words/reports?fingerprint={site.fingerprint()}"
+    return f"/v1/campaigns/words/reports?fingerprint={site.fingerprint()}&window=19700101T000000Z"
 
 
 def head_of(site: Site) -> bytes:

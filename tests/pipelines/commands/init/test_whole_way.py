@@ -40,7 +40,7 @@ def commands(shown: str) -> list[list[str]]:
 def send(home: Path, port: int, values: Sequence[str]) -> None:
     """Send each value as another client."""
     campaign = Campaign.read(home / "campaign.json")
-    path = f"/v1/campaigns/{campaign.id}/reports?fingerprint={campaign.fingerprint.hex()}"
+    path = f"/v1/campaigns/{campaign.id}/reports?fingerprint={campaign.fingerprint.hex()}&window=19700101T000000Z"
     kind = {"Content-Type": "application/octet-stream"}
     connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     for number, row in enumerate(ManyClients(campaign).reports(values)):
