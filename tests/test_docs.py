@@ -33,7 +33,7 @@ PAGES = [
 GROUPS = f"(?:{'|'.join(sorted({command[0] for command in COMMANDS if len(command) > 1}))})"
 
 
-NO_COMMAND = {"import", "from", "command", "wrote", "bins", "design", "draw", "order", "signature"}
+NO_COMMAND = {"import", "from", "client", "command", "wrote", "bins", "design", "draw", "order", "signature"}
 """What follows the name of the product in the code and is no command: modules, tags of hashes, and two sentences."""
 
 

@@ -1,15 +1,22 @@
-"""Which reports count when they arrive: in each window of the collector's clock, at most the cap of each stream.
+"""Which reports a client sends: the collector takes at most the cap of each stream in each window, under all tokens.
 
-The shuffler counts a report in the window in which the report arrives, not in the window in which it was made. So a
-report is made only if the waiting reports and plain values of its stream and the reports that arrived in the present
-window are together fewer than the cap. Therefore no report is charged to the budget and then dropped by the cap: in
-days without a connection, a client makes reports only up to the cap, and these reports wait.
+The shuffler counts a report in the window in which the report arrives, not in the window in which it was made, and it
+counts by tokens, of which a client has several. So the client itself keeps the cap, whatever its clock shows
+(docs/adr/0051):
 
-The present window is found by the collector's clock: the `Date` of the collector's last answer 202, plus the time that
-has passed on the device since that answer. Before the first answer 202, or if the device's clock was set back after the
-last one, the present window is found by the device's clock. If the device's clock was set ahead after the last answer
-202, the present window looks like a later window until the next answer. Reports up to the cap of one window may then be
-charged although the shuffler does not count them.
+- A post states the window of its token, and the collector takes no report before its window begins.
+- A report takes a place in the change that claims it, before it leaves, if it, the reports that came in its window or
+  later, and all other tried reports are together at most the cap. What has no room is given up, `over_cap`.
+- A tried report keeps its place in every window, because lost requests and answers look alike. Once it is settled, it
+  counts in the window of the answer's `Date`: no collector goes back to an earlier window.
+
+A report is made only if it would have such a place beside all reports that wait. So in days without a connection, a
+client makes reports only up to the cap, and these reports wait.
+
+The present window is found by the collector's clock: the `Date` of its last answer, plus the time that has passed on
+the device since that answer. Before the first answer, or if the device's clock was set back after the last one, the
+present window is found by the device's clock. A wrong present window makes reports wait or be given up, and never lets
+more arrive.
 
 A collector that lies about the time gets no additional reports and costs no additional budget, because `Allowance`
 separately bounds the reports in a window of the device's clock. But a collector that lies can keep its client from
@@ -19,49 +26,74 @@ making reports, for two windows of the device's clock after each answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 
 from hushcount.allowance import OverCap
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.clock import MACHINE, Clock
-from hushcount.collection.windows import last_changed
+from hushcount.collection.windows import YEARS, last_changed
 from hushcount.delivery.queue import Queue
-from hushcount.delivery.waiting import Claimed
+from hushcount.delivery.waiting import Claimed, Turn
 from hushcount.formats.reading import parse_object
 
 _FACT = "arrivals"
+_LAST = datetime(YEARS[-1], 12, 31, tzinfo=timezone.utc).timestamp()
 _Counts = Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class _Arrived:
-    """What the client stores about the collector's answers.
+class _Kept:
+    """What the client stores about the collector's clock, and about the reports that came.
 
     Attributes:
         answered: when the collector's last answer came, by the device's clock, in seconds since 1970.
         ahead: how many seconds the collector's clock was ahead of the device's clock at the last answer.
-        windows: how many reports arrived in each of the last windows, by the window's start and by stream.
+        windows: how many tried reports were settled in each of the last windows, by the window's start and by stream.
+            The start is None for reports that were given up since the collector's last answer: they count in every
+            window.
     """
 
     answered: float = 0.0
     ahead: float = 0.0
-    windows: Sequence[tuple[int, _Counts]] = field(default=())
+    windows: Sequence[tuple[int | None, _Counts]] = field(default=())
 
-    def present(self, now: float, seconds: int) -> tuple[int, _Counts]:
-        """Return the start of the collector's present window of `seconds`, and how many reports arrived in it."""
-        moment = int(now + self.ahead if now >= self.answered else now)
-        start = moment - moment % seconds
-        return start, dict(self.windows).get(start, {})
+    def present(self, now: float, seconds: int) -> int:
+        """Return the start of the collector's present window of `seconds`."""
+        return _start(now + self.ahead if now >= self.answered else now, seconds)
+
+    def came(self, stream: str, window: int) -> int:
+        """Return how many reports of a stream count in a window or in a later one."""
+        return sum(counts.get(stream, 0) for start, counts in self.windows if start is None or start >= window)
+
+    def more(self, start: int | None, counts: _Counts) -> _Kept:
+        """Return what is kept once more reports count in a window."""
+        there = dict(self.windows).get(start, {})
+        added = {stream: there.get(stream, 0) + counts.get(stream, 0) for stream in {**there, **counts}}
+        return replace(self, windows=tuple(last_changed(dict(self.windows), start, added).items()))
+
+    def heard(self, now: float, at: float, seconds: int) -> _Kept:
+        """Return what is kept once the collector answered at `at` by its clock.
+
+        The count of the next window is kept, because that may have begun at another collector. Counts of later windows
+        are dropped, because only a wrong clock of a collector can show them.
+        """
+        start = _start(at, seconds)
+        past = tuple(
+            (other, counts) for other, counts in self.windows if other is not None and other <= start + seconds
+        )
+        kept = _Kept(now, at - now, past)
+        lost = dict(self.windows).get(None)
+        return kept if lost is None else kept.more(start, lost)
 
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """Counts the reports of one campaign's queue that arrive; each count is stored together with the queue's change.
+    """Counts the reports of one campaign's queue that came; each count is stored together with the queue's change.
 
-    Threads and processes may share this object. Threads that report at the same moment may exceed the cap, by one
-    report each at most; the reports over the cap are charged, but the shuffler does not count them.
+    Threads and processes may share this object. If they report at the same moment, more reports than the cap may wait;
+    the reports over the cap are charged, but given up.
     """
 
     queue: Queue
@@ -70,45 +102,91 @@ class Arrivals:
 
     def require_room(self, campaign: Campaign, streams: Sequence[Stream], anew: bool = False) -> None:
         """Raise OverCap unless one more report of each stream would count; `anew`: it is made from a waiting value."""
-        # Read first how many reports wait, then how many arrived: a report that is sent between the two steps is then
-        # counted twice, not missed.
-        there = self.queue.waiting_of(streams)
-        _, came = _read(self.queue.fact(_FACT)).present(self.clock.seconds(), self._seconds)
-        for stream, (reports, values) in zip(streams, there, strict=True):
-            waiting, arrived = reports if anew else reports + values, came.get(stream, 0)
-            if waiting + arrived >= campaign.shuffle.cap:
+        fact, groups = self.queue.waiting_of(_FACT)
+        kept = _read(fact)
+        start = kept.present(self.clock.seconds(), self._seconds)
+        for stream in streams:
+            wait = sum(
+                group.number
+                for group in groups
+                if group.stream in (stream, "")
+                and (group.is_tried or group.window is None or group.window <= start)
+                and not (anew and group.is_plain)
+            )
+            came = kept.came(stream, start)
+            if wait + came >= campaign.shuffle.cap:
                 raise OverCap(
-                    f"1 more {stream} of campaign {campaign.id} would not count: {waiting} wait to be sent, and "
-                    f"{arrived} arrived in the collector's present window, in which at most {campaign.shuffle.cap} "
+                    f"1 more {stream} of campaign {campaign.id} would not count: {wait} wait to be sent, and "
+                    f"{came} arrived in the collector's present window, in which at most {campaign.shuffle.cap} "
                     "count; deliver what waits, or wait for the next window"
                 )
 
-    def sent(self, claimed: Claimed, at: float | None) -> int:
-        """Remove claimed reports that the collector took, and count them as arrived; return how many were still queued.
+    def present(self) -> int:
+        """Return when the collector's present window began, in seconds since 1970."""
+        return self.turns()().window
+
+    def turns(self) -> Callable[[], Turn]:
+        """Return a function that returns the present window by what is known of the collector's clock now.
+
+        The claims of one delivery use one function until an answer says that a window has not begun. Otherwise an
+        answer to the reports of one stream could change the window between the two streams of a value.
+        """
+        known = _read(self.queue.fact(_FACT))
+
+        def came(fact: str | None, stream: Stream, window: int) -> int:
+            return _read(fact).came(stream, window)
+
+        return lambda: Turn(known.present(self.clock.seconds(), self._seconds), _FACT, came)
+
+    def heard(self, at: float) -> None:
+        """Store when the collector answered, by its own clock, in seconds since 1970."""
+        now = self.clock.seconds()
+        self.queue.change(_FACT, lambda fact: _text(_read(fact).heard(now, at, self._seconds)))
+
+    def settled(self, claimed: Claimed, at: float | None, took: bool) -> int:
+        """Remove claimed reports; return how many were still queued.
 
         Args:
-            at: when the collector took the reports, by its own clock, in seconds since 1970; None if its answer has no
-                time.
+            at: when the collector answered, by its own clock, in seconds since 1970; None if that is not known.
+            took: whether the collector took the reports, so that without `at` they count in the present window.
         """
-        now = self.clock.seconds()
+        return self.queue.remove(claimed, _FACT, lambda fact, number: self._counted(fact, claimed, number, at, took))
 
-        def counted(fact: str | None, number: int) -> str:
-            before = _read(fact)
-            after = before if at is None else _Arrived(now, at - now, before.windows)
-            start, there = after.present(now, self._seconds)
-            stream = str(claimed.stream)
-            # Keep the count of the next window, which may have begun at another collector. Drop counts of later
-            # windows, because only a wrong clock can show them.
-            known = {other: counts for other, counts in before.windows if other <= start + self._seconds}
-            counts = last_changed(known, start, {**there, stream: there.get(stream, 0) + number})
-            return json.dumps(asdict(_Arrived(after.answered, after.ahead, tuple(counts.items()))))
+    def refused(self, claimed: Claimed, due: float, most: int) -> int:
+        """Give claimed reports back that others than the collector refused; return how many are given up."""
+        return self.queue.give_back_refused(
+            claimed, due, most, _FACT, lambda fact, number: self._counted(fact, claimed, number, None)
+        )
 
-        return self.queue.remove(claimed, _FACT, counted)
+    def given_up(self, claimed: Claimed, at: float | None) -> None:
+        """Count claimed reports that are given up, before they are removed."""
+        self.queue.change(_FACT, lambda fact: self._counted(fact, claimed, len(claimed.rows), at))
+
+    def is_far(self, claimed: Claimed, at: float) -> bool:
+        """Return whether the window of claimed reports begins more than a window after a moment."""
+        return claimed.window > _start(at, self._seconds) + self._seconds
+
+    def _counted(self, fact: str | None, claimed: Claimed, number: int, at: float | None, took: bool = False) -> str:
+        kept, now = _read(fact), self.clock.seconds()
+        start = kept.present(now, self._seconds) if took else None
+        if at is not None:
+            kept, start = kept.heard(now, at, self._seconds), _start(at, self._seconds)
+        return _text(kept.more(start, {claimed.stream or "": number}))
 
     @property
     def _seconds(self) -> int:
         return int(self.window.total_seconds())
 
 
-def _read(fact: str | None) -> _Arrived:
-    return _Arrived() if fact is None else _Arrived(**parse_object(fact.encode(), "what is kept of arrivals"))
+def _start(moment: float, seconds: int) -> int:
+    """Return the start of the window of `seconds` that contains a moment, which may be of any wrong clock."""
+    within = int(min(max(moment, 0.0), _LAST))
+    return within - within % seconds
+
+
+def _text(kept: _Kept) -> str:
+    return json.dumps(asdict(kept))
+
+
+def _read(fact: str | None) -> _Kept:
+    return _Kept() if fact is None else _Kept(**parse_object(fact.encode(), "what is kept of arrivals"))

@@ -21,6 +21,7 @@ from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
 from hushcount.delivery.verdicts import MOST_REFUSALS, Verdict
 from hushcount.delivery.waiting import Claimed, Waiting
+from hushcount.delivery.waits import pause
 from hushcount.errors import HushcountError
 from hushcount.sampling import NotAsked
 
@@ -68,20 +69,27 @@ class Deliverer:
         done = _Done()
         done.blank += self.asker.ask(early)
         client = None if self.budget.opted_out else self.present.refreshed()
+        turn_now = self.arrivals.turns()
         while held_until(self.queue, self.clock.seconds()) is None:
             if self.budget.opted_out:
                 self._drop(done, "opted_out", self.queue.clear())
                 break
             plain = client is not None and done.makes
-            claimed = self.queue.claim(self.clock.seconds(), done.most, _MOST_BYTES, plain, early)
+            claimed = self.queue.claim(self.clock.seconds(), done.most, _MOST_BYTES, plain, early, turn_now())
             if claimed is None:
                 break
+            self._drop(done, "over_cap", claimed.over, claimed.stream)
+            if not claimed.rows:
+                continue
             if not claimed.usable[0] <= self.clock.seconds() < claimed.usable[1]:
                 # This process slept, or its clock was set back, so another process may have claimed the same reports
                 # meanwhile.
                 continue
             if claimed.fingerprint:
-                client = self._settle(claimed, post(self.site, self.queue, claimed), client, done)
+                verdict = post(self.site, self.queue, claimed)
+                client = self._settle(claimed, verdict, client, done)
+                if verdict.fate == "early":
+                    turn_now = self.arrivals.turns()
             elif client is not None:
                 self._make(claimed, client, done)
                 done.blank += self.asker.ask(early)
@@ -113,13 +121,17 @@ class Deliverer:
     def _settle(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
         """Remove, keep or replace the reports of a batch by the verdict on the answer; return the present client."""
         number = len(claimed.rows)
+        if verdict.at is not None and verdict.fate != "sent":
+            self.arrivals.heard(verdict.at)
         if verdict.fate == "sent":
             release(self.queue)
-            done.sent += self.arrivals.sent(claimed, verdict.at)
+            done.sent += self.arrivals.settled(claimed, verdict.at, took=True)
             self.tell("sent", "", number, claimed.stream)
         elif verdict.fate == "dropped":
             release(self.queue)
-            self._drop(done, verdict.reason, self.queue.remove(claimed), claimed.stream)
+            self._drop(done, verdict.reason, self.arrivals.settled(claimed, verdict.at, took=False), claimed.stream)
+        elif verdict.fate == "early":
+            self._early(claimed, verdict, done)
         elif verdict.fate == "smaller":
             done.most = max(1, number // 2)
             self.queue.give_back(claimed)
@@ -127,7 +139,7 @@ class Deliverer:
             return self._closed(claimed, verdict, client, done)
         elif verdict.fate == "refused":
             until = hold(self.queue, self.clock.seconds(), verdict.wait)
-            gone = self.queue.give_back(claimed, until, MOST_REFUSALS)
+            gone = self.arrivals.refused(claimed, until, MOST_REFUSALS)
             if gone < number:
                 self.tell("again", verdict.reason, number - gone, claimed.stream)
             self._drop(done, verdict.reason, gone, claimed.stream)
@@ -139,6 +151,18 @@ class Deliverer:
         self.queue.give_back(claimed, hold(self.queue, self.clock.seconds(), verdict.wait))
         self.tell("again", verdict.reason, len(claimed.rows), claimed.stream)
 
+    def _early(self, claimed: Claimed, verdict: Verdict, done: _Done) -> None:
+        """Let reports wait for their window, or give them up if they would wait for longer than a window.
+
+        Others may be sent meanwhile, so the collector is not left alone.
+        """
+        release(self.queue)
+        if self.arrivals.is_far(claimed, verdict.at or 0.0):
+            self._drop(done, verdict.reason, self.queue.remove(claimed), claimed.stream)
+            return
+        self.queue.put_off(claimed, self.clock.seconds() + pause(1, verdict.wait))
+        self.tell("again", verdict.reason, len(claimed.rows), claimed.stream)
+
     def _closed(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
         """Turn reports that came too late into plain values, to make new reports; drop reports without a value."""
         kept = [one.value is not None for one in claimed.waiting]
@@ -148,13 +172,14 @@ class Deliverer:
             done.asked = True
             client = self.present.refreshed(anyway=True)
         if verdict.reason == "epoch_closed" and not any(kept):
-            self._drop(done, verdict.reason, self.queue.remove(claimed), claimed.stream)
+            self._drop(done, verdict.reason, self.arrivals.settled(claimed, verdict.at, took=False), claimed.stream)
             return client
         if client is None or client.campaign.fingerprint.hex() == claimed.fingerprint:
             # The collector still serves the old campaign file: either it is about to change epochs, or it serves a file
             # for which it takes no reports.
             self._again(claimed, verdict)
             return client
+        self.arrivals.given_up(claimed, verdict.at)
         for place, one in enumerate(claimed.waiting):
             plain = [Waiting("", one.stream, b"", one.value, one.due)] if kept[place] else []
             if self.queue.replace(claimed, place, plain) and not plain:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from hushcount.budget import Budget
 from hushcount.clock import Clock
+from hushcount.delivery.arrivals import Arrivals
 from hushcount.delivery.events import TellEvent
 from hushcount.delivery.exchange import NoAnswer
 from hushcount.delivery.making import OpenEvaluation, OpenEvaluations
-from hushcount.delivery.posting import EVALUATOR, EVALUATOR_TOKEN, held_until, hold, posted, release
+from hushcount.delivery.posting import EVALUATOR, held_until, hold, posted, release
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
+from hushcount.delivery.tokens import EVALUATOR_NAME, token_of
 from hushcount.delivery.verdicts import Verdict, evaluation_verdict
 from hushcount.delivery.waiting import Settled
 from hushcount.delivery.waits import random_seconds
@@ -36,6 +38,7 @@ class Asker:
     Args:
         site: the evaluator.
         queue: the queue that holds the blanks of the reports.
+        arrivals: what is known of the collector's clock, by which the evaluator's tokens change too.
         evaluations: the open evaluations of this process.
         budget: budget that says whether the person opted out.
         delay: each finished report waits a random time of at most this many seconds, so that the report reveals no more
@@ -46,6 +49,7 @@ class Asker:
 
     site: Site
     queue: Queue
+    arrivals: Arrivals
     evaluations: OpenEvaluations
     budget: Budget
     delay: float
@@ -65,7 +69,7 @@ class Asker:
             return blank
         most = MOST_EVALUATIONS
         while held_until(self.queue, self.clock.seconds(), EVALUATOR) is None and not self.budget.opted_out:
-            taken = self.evaluations.take(self.clock.seconds(), most, early)
+            taken = self.evaluations.take(self.clock.seconds(), most, early, self.arrivals.present())
             if not taken:
                 break
             try:
@@ -102,7 +106,8 @@ class Asker:
         reports: list[bytes] = []
         try:
             place = f"evaluations?fingerprint={taken[0].fingerprint}"
-            reply = posted(self.site, self.queue, place, body, EVALUATOR_TOKEN)
+            token = token_of(self.queue, "evaluator", EVALUATOR_NAME, taken[0].window or 0)
+            reply = posted(self.site, self.queue, place, body, token)
             verdict = evaluation_verdict(reply, len(taken))
             if verdict.fate == "sent":
                 reports = finish_all([one.pending for one in taken], reply.body)

@@ -1,7 +1,8 @@
 """One HTTP request and its answer, with limits on bytes and time that hold whatever the other side does.
 
 An exchange follows no redirect and keeps no cookie. An exchange sends only the headers of the request, the app's token
-for the site, and the headers that HTTP needs.
+for the site, and the headers that HTTP needs. Each exchange is a connection and a TLS session of its own, so no
+connection links the requests of two windows.
 """
 
 from __future__ import annotations
@@ -66,12 +67,12 @@ class Reply:
 
     @property
     def date(self) -> float | None:
-        """When the answer was made, by the other side's clock, in seconds since 1970; None if `Date` has another form.
+        """When the answer was made, by the other side's clock, in seconds since 1970; None if that is not known.
 
         `Date` must be an IMF-fixdate, the form that RFC 9110, section 5.6.7, demands of senders, with a year that a
-        window can have.
+        window can have. An answer with `Age` was kept by a cache, so its `Date` may be old.
         """
-        text = self.headers.get("date", "")
+        text = "" if "age" in self.headers else self.headers.get("date", "")
         try:
             moment = parsedate_to_datetime(text) if len(text) == _DATE_LETTERS else None
             if moment is None or format_datetime(moment, usegmt=True) != text or moment.year not in YEARS:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
 from hushcount.clock import MACHINE, Clock
+from hushcount.delivery.tokens import collector_name
 from hushcount.delivery.waiting import Waiting, new_evaluation
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, random_seconds
 from hushcount.discovery.making import PendingDiscovery
@@ -29,6 +31,8 @@ class OpenEvaluation:
         due: when the evaluation is asked for, in seconds since 1970; this time is drawn at random, by the same law for
             every value.
         until: if no answer has come by this moment, the report's blank is sent.
+        window: when the window of the first attempt began, in seconds since 1970; None before it. Every attempt shows
+            the token of this window, so that equal bytes never link two tokens.
     """
 
     claim: str
@@ -36,6 +40,7 @@ class OpenEvaluation:
     due: float
     until: float
     pending: PendingDiscovery = field(repr=False)
+    window: int | None = None
 
 
 class OpenEvaluations:
@@ -56,15 +61,20 @@ class OpenEvaluations:
             self._forget_parents()
             self._open += evaluations
 
-    def take(self, now: float, most: int, early: bool) -> list[OpenEvaluation]:
-        """Remove and return evaluations of one campaign file, the earliest first: the due ones, or all if `early`."""
+    def take(self, now: float, most: int, early: bool, window: int) -> list[OpenEvaluation]:
+        """Remove and return evaluations of one campaign file and token: the due ones, or all if `early`.
+
+        The earliest come first. `window`: when the present window began, for evaluations that were never asked for.
+        """
         with self._lock:
             self._forget_parents()
             due = sorted(
                 (one for one in self._open if early or not is_ahead(one.due, now, LONGEST_WAIT)),
                 key=lambda one: one.due,
             )
-            return self._removed([one for one in due if one.fingerprint == due[0].fingerprint][:most])
+            due = [one if one.window is not None else replace(one, window=window) for one in due]
+            alike = [one for one in due if (one.fingerprint, one.window) == (due[0].fingerprint, due[0].window)]
+            return self._removed(alike[:most])
 
     def take_late(self, now: float, early: bool) -> list[OpenEvaluation]:
         """Remove and return the evaluations that were not answered in time, or all evaluations if `early`."""
@@ -109,27 +119,35 @@ class Maker:
         delay: the longest delay, in seconds.
         answer_within: for how many seconds an evaluation is asked for again if no answer comes.
         clock: the device's.
+        collector: name of the site, as `Site` has it.
     """
 
     delay: float
     answer_within: float
     clock: Clock = MACHINE
+    collector: str | None = None
 
     def made(self, client: Client, stream: Stream, value: str, keep_value: bool) -> Made:
         """Make a report of a value; raises the same errors as `Client.report` and `Client.discovery_report`."""
-        kept, fingerprint = value if keep_value else None, client.campaign.fingerprint.hex()
-        due = self.clock.seconds() + random_seconds(self.delay)
+        campaign, kept = client.campaign, value if keep_value else None
+        fingerprint, due = campaign.fingerprint.hex(), self.clock.seconds() + random_seconds(self.delay)
+        waiting = partial(
+            Waiting,
+            fingerprint,
+            stream,
+            value=kept,
+            collector=collector_name(campaign, self.collector),
+            cap=campaign.shuffle.cap,
+        )
         if stream == "reports":
-            return Made(Waiting(fingerprint, stream, client.report(value), kept, due))
+            return Made(waiting(client.report(value), due=due))
         wanted = _discoverable(client, value)
-        if not client.campaign.is_oblivious:
-            return Made(Waiting(fingerprint, stream, client.discovery_report(wanted), kept, due))
+        if not campaign.is_oblivious:
+            return Made(waiting(client.discovery_report(wanted), due=due))
         # The evaluation is asked for at the random time `due`, and the blank is sent at another random time, so neither
         # reveals the time of use.
         pending, claim, until = client.pending_discovery(wanted), new_evaluation(), due + self.answer_within
-        blank = Waiting(
-            fingerprint, stream, pending.blank, kept, until + random_seconds(self.delay), claim, claimed_until=until
-        )
+        blank = waiting(pending.blank, due=until + random_seconds(self.delay), claim=claim, claimed_until=until)
         return Made(blank, OpenEvaluation(claim, fingerprint, due, until, pending))
 
 

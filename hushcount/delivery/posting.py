@@ -6,41 +6,34 @@ so that all processes wait.
 
 from __future__ import annotations
 
-import secrets
-
+from hushcount.collection.windows import window_name
 from hushcount.delivery.exchange import NoAnswer, Reply, post_octets
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
+from hushcount.delivery.tokens import token_of
 from hushcount.delivery.verdicts import Verdict, verdict
 from hushcount.delivery.waiting import Claimed
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, pause
-
-COLLECTOR_TOKEN, EVALUATOR_TOKEN = "token", "evaluator_token"
-"""Names of the client's tokens for the collector and for the evaluator. The tokens differ, because an evaluator that
-knew the collector's token could post in the client's name and use up the client's cap.
-"""
 
 
 def post(site: Site, queue: Queue, claimed: Claimed) -> Verdict:
     """Post claimed reports, and return what the answer means for these reports."""
     try:
-        place = f"{claimed.stream}?fingerprint={claimed.fingerprint}"
-        reply = posted(site, queue, place, claimed.body, COLLECTOR_TOKEN)
+        place = f"{claimed.stream}?fingerprint={claimed.fingerprint}&window={window_name(claimed.window)}"
+        token = token_of(queue, "collector", claimed.of.collector, claimed.window)
+        reply = posted(site, queue, place, claimed.body, token)
     except NoAnswer as failure:
         return Verdict("again", failure.failure)
-    return verdict(reply, len(claimed.rows))
+    return verdict(reply, len(claimed.rows), claimed.window)
 
 
 def posted(site: Site, queue: Queue, place: str, body: bytes, token: str) -> Reply:
     """Post bytes to the path `place` below the campaign's path, with a client token, and return the answer.
 
-    The client token with the name `token` is drawn when it is first needed, and is then kept in the queue.
-
     Raises:
         NoAnswer: no whole answer came.
     """
-    shown = queue.noted_once(token, lambda: secrets.token_urlsafe(32))
-    return post_octets(site, f"/v1/campaigns/{queue.campaign}/{place}", body, {"Client-Token": shown})
+    return post_octets(site, f"/v1/campaigns/{queue.campaign}/{place}", body, {"Client-Token": token})
 
 
 COLLECTOR = "hold"

@@ -45,6 +45,7 @@ _LONGEST = 1.5 * LONGEST_WAIT
 MakeClient = Callable[[Publication], Client]
 """A function that makes the client of a publication; it raises an error if the policy refuses the publication."""
 Tell = Callable[[What, str], None]
+Hear = Callable[[float], None]
 
 
 class Present:
@@ -59,15 +60,24 @@ class Present:
         delay: the longest random time that an overdue request waits, in seconds.
         make: function that makes a client.
         tell: function that is called with each step and its reason.
+        hear: function that is called with the collector's time when it served a campaign file, in seconds since 1970.
         clock: the device's.
     """
 
-    def __init__(
-        self, site: Site, policy: Policy, database: Database, delay: float, make: MakeClient, tell: Tell, clock: Clock
+    def __init__(  # noqa: PLR0913  # a sender makes one
+        self,
+        site: Site,
+        policy: Policy,
+        database: Database,
+        delay: float,
+        make: MakeClient,
+        tell: Tell,
+        hear: Hear,
+        clock: Clock,
     ) -> None:
         self._site, self._campaign, self._database, self._delay = site, policy.campaign_id, database, delay
         self._most_bytes = policy.max_dictionary_bytes
-        self._make, self._tell = make, tell
+        self._make, self._tell, self._hear = make, tell, hear
         self._policy, self._clock, self._lock = policy, clock, ThreadLock()
         self._read = self._is_kept = False
         self._documents: dict[str, Document] = {}
@@ -158,6 +168,9 @@ class Present:
         now = self._clock.seconds()
         check = partial(self._policy.check, now=self._clock.now())
         documents = fetch_documents(self._site, self._campaign, self._documents, now, check, self._most_bytes)
+        # Only now is it known that no page of another network came in the collector's place.
+        if (at := documents["campaign"].at) is not None:
+            self._hear(at)
         # Compare the signatures too: the same file may have a new signature, because keys that vouched for the file
         # expired.
         if self._client is not None and _signed(documents) == _signed(self._documents):

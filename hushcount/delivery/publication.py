@@ -46,11 +46,13 @@ class Document:
         data: the bytes of the document.
         signature: the signature file, sent in a header as a byte sequence of RFC 8941; None if no signature came.
         refresh_at: when to ask for the document again, in seconds since 1970.
+        at: when the collector answered, by its own clock, in seconds since 1970; None if that is not known.
     """
 
     data: bytes
     signature: bytes | None
     refresh_at: float
+    at: float | None = None
 
 
 def fetch(site: Site, path: str, most: int, now: float) -> Document:
@@ -65,7 +67,8 @@ def fetch(site: Site, path: str, most: int, now: float) -> Document:
     reply = exchange(site, Request("GET", path), most)
     if reply.status != 200:
         raise NotServed(f"the collector answered {reply.status} to a request for {path.partition('?')[0]}")
-    return Document(reply.body, _signature_in(reply.headers.get("campaign-signature", "")), _refresh_at(reply, now))
+    signature = _signature_in(reply.headers.get("campaign-signature", ""))
+    return Document(reply.body, signature, _refresh_at(reply, now), reply.date)
 
 
 def _signature_in(text: str) -> bytes | None:

@@ -5,6 +5,10 @@ sends them, so that no report is sent by two processes at once. If a process is 
 another process sends the same bytes again; within the operator's grace period, the shuffler counts equal bytes only
 once. A process that slept sends nothing that it claimed before it slept.
 
+A claim freezes the window of a report's first attempt, so that the same bytes always travel under the same client
+token, and takes a place under the cap before the report leaves. The report keeps its place in every window until it is
+settled, because it may arrive in any of them (`arrivals`).
+
 A discovery report that waits for an evaluator's answer is queued as a blank, which the process that asks the evaluator
 claims. When the answer comes, the finished report replaces the blank; if the claim ends before, the blank is sent. The
 blank and the finished report are never both sent, because they share one row of the database.
@@ -17,17 +21,21 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from hushcount.campaigns.campaign import Stream
 from hushcount.delivery.database import Database
-from hushcount.delivery.waiting import EVALUATION, Claimed, Settled, Waiting
+from hushcount.delivery.waiting import EVALUATION, Claimed, Settled, Turn, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
 from hushcount.errors import HushcountError
 
 _SCHEMA = (
+    # first_window: when the window of the first attempt began; NULL before it. is_tried: whether an attempt may have
+    # arrived, or may still arrive.
     "CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT NOT NULL,"
-    " fingerprint TEXT NOT NULL, stream TEXT NOT NULL, body BLOB NOT NULL, value BLOB, due REAL NOT NULL,"
-    " claim TEXT NOT NULL DEFAULT '', claimed_until REAL NOT NULL DEFAULT 0, refusals INTEGER NOT NULL DEFAULT 0)",
+    " fingerprint TEXT NOT NULL, stream TEXT NOT NULL, collector TEXT NOT NULL, cap INTEGER NOT NULL,"
+    " body BLOB NOT NULL, value BLOB, due REAL NOT NULL, claim TEXT NOT NULL DEFAULT '',"
+    " claimed_until REAL NOT NULL DEFAULT 0, refusals INTEGER NOT NULL DEFAULT 0, first_window INTEGER,"
+    " is_tried INTEGER NOT NULL DEFAULT 0)",
     "CREATE TABLE IF NOT EXISTS facts (campaign TEXT NOT NULL, name TEXT NOT NULL, fact TEXT NOT NULL,"
     " PRIMARY KEY (campaign, name))",
     "CREATE TABLE IF NOT EXISTS documents (campaign TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
@@ -48,9 +56,25 @@ def _ahead(column: str, of_evaluation: int, of_other: int) -> str:
 # An evaluation waits for a delay of at most a day, and then for its answer, also at most a day. The report of the
 # evaluation then waits for another delay of at most a day.
 _FREE = f"NOT {_ahead('claimed_until', 2, 0)}"
-_DUE = f"(:early OR NOT {_ahead('due', 3, 1)})"
+# A report that was refused because its window had not begun waits for its window, even if the delivery is early.
+_DUE = f"(:early AND coalesce(first_window, :window) <= :window OR NOT {_ahead('due', 3, 1)})"
 Remake = Callable[[str | None, int], str]
 """A function that makes a new fact from the old fact and from the number of reports that were removed."""
+
+
+_Row = tuple[Any, ...]
+_ALIKE = 5
+"""How many columns of a row in a claim are alike in all its rows; the id follows."""
+
+
+class Group(NamedTuple):
+    """Rows that wait. `stream` is empty for plain values of all streams; `window` is None before any attempt."""
+
+    stream: str
+    is_plain: bool
+    is_tried: bool
+    window: int | None
+    number: int
 
 
 class QueueFull(HushcountError):
@@ -89,8 +113,12 @@ class Queue:
         with self.database.change() as tables:
             self._insert(tables, waiting)
 
-    def claim(self, now: float, most_rows: int, most_bytes: int, plain: bool, early: bool) -> Claimed | None:
-        """Claim due reports of one campaign file and one stream, the earliest first; None if no report is due.
+    def claim(
+        self, now: float, most_rows: int, most_bytes: int, plain: bool, early: bool, turn: Turn
+    ) -> Claimed | None:
+        """Claim due reports of one campaign file, stream and token, the earliest first; None if no report is due.
+
+        Each claimed report has a place under the cap. Reports for which there is no room are removed.
 
         Args:
             now: seconds since 1970.
@@ -98,29 +126,57 @@ class Queue:
             most_bytes: most bytes of all claimed reports together; one report is claimed even if it is longer.
             plain: whether to claim plain values too.
             early: whether to claim also reports that are not due yet.
+            turn: the present window.
         """
         known = {"campaign": self.campaign, "now": now, "lease": self.lease, "plain": plain, "early": early}
+        of = {**known, "window": turn.window, "most_rows": most_rows}
         # These SQL statements are put together from constants of this module only.
         free = f"FROM rows WHERE campaign = :campaign AND {_FREE} AND {_DUE} AND (:plain OR fingerprint <> '')"
-        first_free = f"SELECT fingerprint, stream {free} ORDER BY due, id LIMIT 1"
-        alike = (
-            f"SELECT id, fingerprint, stream, body, value, due {free} AND fingerprint = :fingerprint"
-            " AND stream = :stream ORDER BY due, id LIMIT :most_rows"
-        )
+        alike = "fingerprint, stream, collector, cap, coalesce(first_window, :window)"
+        columns = f"{alike}, id, body, value, due, is_tried {free}"
         with self.database.change() as tables:
-            first = tables.execute(first_free, known).fetchone()
+            first = tables.execute(f"SELECT {columns} ORDER BY due, id LIMIT 1", of).fetchone()
             if first is None:
                 return None
-            named = {"fingerprint": first[0], "stream": first[1], "most_rows": most_rows}
-            rows = tables.execute(alike, {**known, **named}).fetchall()
-            number = max(1, min(len(rows), most_bytes // max(1, len(rows[0][3]))))
-            claim, rows = secrets.token_hex(16), rows[:number]
+            of |= {f"of_{place}": value for place, value in enumerate(first[:_ALIKE])}
+            same = ", ".join(f":of_{place}" for place in range(_ALIKE))
+            rows = tables.execute(
+                f"SELECT {columns} AND ({alike}) = ({same}) ORDER BY due, id LIMIT :most_rows", of
+            ).fetchall()
+            rows = rows[: max(1, min(len(rows), most_bytes // max(1, len(first[_ALIKE + 1]))))]
+            going = rows if not first[0] else self._going(tables, rows, turn)
+            claim = secrets.token_hex(16)
             tables.executemany(
                 "UPDATE rows SET claim = ?, claimed_until = ? WHERE id = ?",
-                [(claim, now + self.lease, row[0]) for row in rows],
+                [(claim, now + self.lease, row[_ALIKE]) for row in going],
             )
-        waiting = tuple(Waiting(row[1], row[2] or None, bytes(row[3]), _text(row[4]), row[5]) for row in rows)
-        return Claimed(claim, tuple(row[0] for row in rows), waiting, (now, now + self.lease / 2.0))
+        return Claimed(
+            claim,
+            _waiting(first),
+            tuple(row[_ALIKE] for row in going),
+            tuple(_waiting(row) for row in going),
+            tuple(row[_ALIKE] for row in going if not row[-1]),
+            first[_ALIKE - 1],
+            len(rows) - len(going),
+            (now, now + self.lease / 2.0),
+        )
+
+    def _going(self, tables: sqlite3.Connection, rows: Sequence[_Row], turn: Turn) -> list[_Row]:
+        """Return tried reports and those for which there is room, give the latter their places, and remove the others.
+
+        A report may arrive in its window or in any later one, so it needs room beside the reports that came in any of
+        them, and beside all tried reports, which may arrive too.
+        """
+        _, stream, _, cap, window, *_ = rows[0]
+        tried = "SELECT count(*) FROM rows WHERE campaign = ? AND stream = ? AND is_tried"
+        (held,) = tables.execute(tried, (self.campaign, stream)).fetchone()
+        room = max(0, cap - held - turn.came(self._fact(tables, turn.fact), stream, window))
+        new = [row[_ALIKE] for row in rows if not row[-1]]
+        tables.executemany(
+            "UPDATE rows SET first_window = ?, is_tried = 1 WHERE id = ?", [(window, row) for row in new[:room]]
+        )
+        tables.executemany("DELETE FROM rows WHERE id = ?", [(row,) for row in new[room:]])
+        return [row for row in rows if row[_ALIKE] not in new[room:]]
 
     def remove(self, claimed: Claimed, fact: str = "", remake: Remake | None = None) -> int:
         """Remove claimed reports that were sent or given up, and change a fact; return how many reports were there."""
@@ -130,21 +186,42 @@ class Queue:
                 self._note(tables, fact, remake(self._fact(tables, fact), number))
             return number
 
-    def give_back(self, claimed: Claimed, due: float | None = None, most_refusals: int | None = None) -> int:
-        """End a claim. The claimed reports become due at `due`; if `due` is None, their due times do not change.
+    def give_back(self, claimed: Claimed, due: float | None = None) -> None:
+        """End a claim. The claimed reports become due at `due`; if `due` is None, their due times do not change."""
+        with self.database.change() as tables:
+            self._give_back(tables, claimed, due, 0)
 
-        If `most_refusals` is given, the reports were refused, and each report that was refused `most_refusals` times is
-        removed. Returns how many reports were removed.
+    def give_back_refused(self, claimed: Claimed, due: float, most: int, fact: str, remake: Remake) -> int:
+        """End a claim of refused reports, and remove those that were refused `most` times; return how many these are.
+
+        The fact is changed with them.
         """
-        refused = most_refusals is not None
+        with self.database.change() as tables:
+            self._give_back(tables, claimed, due, 1)
+            often = "DELETE FROM rows WHERE campaign = ? AND refusals >= ?"
+            number = tables.execute(often, (self.campaign, most)).rowcount
+            if number:
+                self._note(tables, fact, remake(self._fact(tables, fact), number))
+            return number
+
+    def _give_back(self, tables: sqlite3.Connection, claimed: Claimed, due: float | None, refused: int) -> None:
+        tables.executemany(
+            "UPDATE rows SET claim = '', claimed_until = 0, due = coalesce(?, due), refusals = refusals + ?"
+            " WHERE id = ? AND claim = ?",
+            [(due, refused, row, claimed.claim) for row in claimed.rows],
+        )
+
+    def put_off(self, claimed: Claimed, due: float) -> None:
+        """End a claim of reports that came before their window: they have not arrived, and become due at `due`.
+
+        A report of which an earlier attempt may have arrived keeps its place.
+        """
         with self.database.change() as tables:
             tables.executemany(
-                "UPDATE rows SET claim = '', claimed_until = 0, due = coalesce(?, due), refusals = refusals + ?"
+                "UPDATE rows SET is_tried = is_tried AND NOT ?, claim = '', claimed_until = 0, due = ?"
                 " WHERE id = ? AND claim = ?",
-                [(due, refused, row, claimed.claim) for row in claimed.rows],
+                [(row in claimed.new, due, row, claimed.claim) for row in claimed.rows],
             )
-            often = "DELETE FROM rows WHERE campaign = ? AND refusals >= ?"
-            return tables.execute(often, (self.campaign, most_refusals)).rowcount if refused else 0
 
     def replace(self, claimed: Claimed, place: int, waiting: Sequence[Waiting]) -> bool:
         """Replace a claimed report, and return True; if it is gone or claimed by another process, only return False."""
@@ -183,14 +260,18 @@ class Queue:
         with self.database.change() as tables:
             return self._count(tables)
 
-    def waiting_of(self, streams: Sequence[Stream]) -> list[tuple[int, int]]:
-        """Return for each stream how many reports wait, and how many plain values will become reports of it."""
-        counts = "SELECT stream, fingerprint = '', count(*) FROM rows WHERE campaign = ? GROUP BY 1, 2"
+    def waiting_of(self, fact: str) -> tuple[str | None, list[Group]]:
+        """Return a fact, and how many reports and plain values wait, by stream and attempts."""
+        groups = (
+            "SELECT stream, fingerprint = '', is_tried, first_window, count(*) FROM rows WHERE campaign = ?"
+            " GROUP BY 1, 2, 3, 4"
+        )
         with self.database.change() as tables:
-            found = {(stream, plain): n for stream, plain, n in tables.execute(counts, (self.campaign,))}
-        # A plain value without a stream becomes a report of each stream.
-        of_all = found.get(("", 1), 0)
-        return [(found.get((stream, 0), 0), found.get((stream, 1), 0) + of_all) for stream in streams]
+            found = [
+                Group(stream, bool(plain), bool(tried), window, number)
+                for stream, plain, tried, window, number in tables.execute(groups, (self.campaign,))
+            ]
+            return self._fact(tables, fact), found
 
     def next_due(self) -> float | None:
         """Return when the next report is due and no longer claimed, in seconds since 1970; None if no report waits."""
@@ -201,7 +282,7 @@ class Queue:
             return None if due is None else float(due)
 
     def clear(self) -> int:
-        """Remove all reports, values and facts of the campaign and the client token; return how many rows waited."""
+        """Remove all reports, values and facts of the campaign, the tokens' secret too; return how many rows waited."""
         with self.database.change() as tables:
             number = self._count(tables)
             for table in ("rows", "facts"):
@@ -226,6 +307,11 @@ class Queue:
         with self.database.change() as tables:
             self._note(tables, name, fact)
 
+    def change(self, name: str, remake: Callable[[str | None], str]) -> None:
+        """Store under a name the fact that `remake` makes of the older fact."""
+        with self.database.change() as tables:
+            self._note(tables, name, remake(self._fact(tables, name)))
+
     def noted_once(self, name: str, make: Callable[[], str]) -> str:
         """Return the fact with this name; if there is none, make and store it. All processes get the same fact."""
         with self.database.change() as tables:
@@ -247,15 +333,20 @@ class Queue:
 
     def _insert(self, tables: sqlite3.Connection, waiting: Sequence[Waiting]) -> None:
         tables.executemany(
-            "INSERT INTO rows (campaign, fingerprint, stream, body, value, due, claim, claimed_until)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO rows (campaign, fingerprint, stream, collector, cap, body, value, due, claim, claimed_until)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(self.campaign, *_columns(one)) for one in waiting],
         )
 
 
 def _columns(one: Waiting) -> tuple[object, ...]:
-    value = _octets(one.value)
-    return one.fingerprint, one.stream or "", one.body, value, one.due, one.claim, one.claimed_until
+    named = one.fingerprint, one.stream or "", one.collector, one.cap
+    return *named, one.body, _octets(one.value), one.due, one.claim, one.claimed_until
+
+
+def _waiting(row: _Row) -> Waiting:
+    fingerprint, stream, collector, cap, _, _, body, value, due, _ = row
+    return Waiting(fingerprint, stream or None, bytes(body), _text(value), due, collector=collector, cap=cap)
 
 
 def _octets(value: str | None) -> bytes | None:

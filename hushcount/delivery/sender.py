@@ -24,6 +24,7 @@ from hushcount.delivery.publication import Publication
 from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.reported import Refused, Reported
 from hushcount.delivery.site import Site
+from hushcount.delivery.tokens import collector_name
 from hushcount.delivery.waiting import Waiting
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.memory import ClientMemory
@@ -44,7 +45,8 @@ class Sender:
     process begins with an empty queue.
 
     Args:
-        site: the collector's address, as in https://collector.example.com, or a `Site`.
+        site: the collector's address, as in https://collector.example.com, or a `Site`, which has the collector's name
+            too if the campaign has several collectors.
         policy: the policy, which names the campaign, or the path of the policy's file. If there is a folder, the newest
             epoch that was accepted is kept in the folder, unless the policy names another place.
         folder: directory that only this client uses; it is made with mode 0700 if it is missing.
@@ -100,22 +102,27 @@ class Sender:
         self._allowance = Allowance(window, None if home is None else home / "allowance.json")
         self._installation = Installation(None if home is None else home / "installation.json")
         self._keep_values, self._clock = keep_values, clock
-        self._maker = Maker(delay.total_seconds(), answer_within.total_seconds(), clock)
-        tables = database(None if home is None else home / "queue.sqlite")
         site = Site(site) if isinstance(site, str) else site
+        self._collector = site.name
+        self._maker = Maker(delay.total_seconds(), answer_within.total_seconds(), clock, site.name)
+        tables = database(None if home is None else home / "queue.sqlite")
         # The evaluator may be another party, so it does not get the collector's app token, and plain http to the
         # evaluator is forbidden.
         if isinstance(evaluator, str):
-            evaluator = replace(site, address=evaluator, app_token=None, plain=False)
+            evaluator = replace(site, address=evaluator, name=None, app_token=None, plain=False)
         asked = evaluator or site
         lease = 60.0 + 10.0 * max(site.seconds, asked.seconds)
         self._queue = Queue(tables, policy.campaign_id, most_queued, lease)
-        self._present = Present(site, self._policy, tables, self._maker.delay, self._client, self._tell, clock)
         self._evaluations = OpenEvaluations()
-        asker = Asker(asked, self._queue, self._evaluations, self._budget, self._maker.delay, self._tell, clock)
-        self._arrivals = Arrivals(self._queue, window, clock)
+        self._arrivals = arrivals = Arrivals(self._queue, window, clock)
+        self._present = Present(
+            site, self._policy, tables, self._maker.delay, self._client, self._tell, arrivals.heard, clock
+        )
+        asker = Asker(
+            asked, self._queue, arrivals, self._evaluations, self._budget, self._maker.delay, self._tell, clock
+        )
         self._deliverer = Deliverer(
-            site, self._queue, self._arrivals, self._present, self._budget, self._maker, asker, self._tell, clock
+            site, self._queue, arrivals, self._present, self._budget, self._maker, asker, self._tell, clock
         )
         self._is_durable, self._background = home is not None, Background(self._deliverer, self._tell, clock)
 
@@ -258,6 +265,7 @@ class Sender:
 
     def _client(self, publication: Publication) -> Client:
         campaign = publication.campaign
+        collector_name(campaign, self._collector)
         return Client(
             campaign,
             policy=self._policy,

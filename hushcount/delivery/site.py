@@ -19,6 +19,8 @@ class Site:
     Args:
         address: the address, as in https://collector.example.com, perhaps with a port and a path. Plain http is
             permitted only if the address is this machine.
+        name: the collector's name in the campaign file, if the campaign has several collectors. Tokens are derived by
+            this name and not by the address, so a new address does not change the client's token.
         plain: whether to permit plain http to other machines too. Anyone on the network path then sees the client token
             and can alter answers, but reports are sealed and cannot be read.
         environment_proxies: whether to use the proxy that environment variables name (HTTPS_PROXY, NO_PROXY).
@@ -29,6 +31,7 @@ class Site:
     """
 
     address: str
+    name: str | None = None
     plain: bool = False
     environment_proxies: bool = False
     app_token: str | None = field(default=None, repr=False)

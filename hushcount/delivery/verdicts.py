@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,11 +18,16 @@ MOST_REFUSALS = 200
 """Most refusals of one report by machines other than the collector. With the pauses between them, this many refusals
 take about six days.
 """
-Fate = Literal["sent", "again", "refused", "smaller", "closed", "dropped"]
+Fate = Literal["sent", "again", "early", "refused", "smaller", "closed", "dropped"]
 _PROBLEM_BYTES = 1 << 14
 _PROBLEM = re.compile(r"urn:hushcount:problem:([a-z_]{1,40})")
 _LATER = frozenset({408, 425, 429})
-_FATES: Mapping[str, Fate] = {"epoch_closed": "closed", "unknown_fingerprint": "closed", "epoch_not_begun": "again"}
+_FATES: Mapping[str, Fate] = {
+    "epoch_closed": "closed",
+    "unknown_fingerprint": "closed",
+    "epoch_not_begun": "again",
+    "window_over": "again",
+}
 _EVALUATOR_FATES: Mapping[str, Fate] = {"unknown_fingerprint": "again", "too_many_evaluations": "smaller"}
 
 
@@ -30,13 +36,15 @@ class Verdict:
     """What happens to a batch after an answer.
 
     Attributes:
-        fate: sent: the reports are on the collector's disk. again: send the same bytes later. refused: send the same
-            bytes later, but only a limited number of times, because the answer does not come from the collector.
+        fate: sent: the reports are on the collector's disk. again: send the same bytes later. early: send the same
+            bytes when their window begins, after `wait`. refused: send the same bytes later, but only a limited number
+            of times, because the answer does not come from the collector.
             smaller: the batch has too many bytes or reports. closed: the collector takes no reports of this campaign
             file. dropped: no attempt would succeed.
         reason: a name of the problem, given by the other side or by this library; letters, digits and underscores only.
         wait: how many seconds the other side asked to wait, a day at most.
-        at: when the collector answered, by its own clock, in seconds since 1970; None if the answer has no time.
+        at: when the collector answered, by its own clock, in seconds since 1970; None if the answer has no time, or
+            does not come from the collector.
     """
 
     fate: Fate
@@ -45,14 +53,23 @@ class Verdict:
     at: float | None = None
 
 
-def verdict(reply: Reply, reports: int) -> Verdict:
+def verdict(reply: Reply, reports: int, window: float = -math.inf) -> Verdict:
     """Return what an answer to a batch of `reports` reports means; vectors/v1/answers.json lists every case.
+
+    `window` is when the window of their token began. The collector's own clock says how long it is until then, so an
+    answer `window_not_begun` without a time, or with a time in that window, only means that the bytes are sent later.
 
     Reports are given up at once only if the answer names a problem, because every refusal by a collector names a
     problem. A page that a hotel's network or a proxy sends says nothing about the reports. Exception: status 413 from
     any machine means that so many bytes cannot be sent.
     """
-    return Verdict("sent", at=reply.date) if reply.status == 202 else _refusal(reply, reports, "no_collector")
+    if reply.status == 202:
+        return Verdict("sent", at=reply.date)
+    refusal = _refusal(reply, reports, "no_collector")
+    at = reply.date if _problem(reply) else None
+    if (reply.status, refusal.reason) == (425, "window_not_begun") and at is not None and at < window:
+        return Verdict("early", refusal.reason, min(window - at, LONGEST_WAIT), at)
+    return replace(refusal, at=at)
 
 
 def evaluation_verdict(reply: Reply, evaluations: int) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hushcount.campaigns.campaign import Stream
@@ -20,6 +21,8 @@ class Waiting:
 
     Attributes:
         due: when the report may be sent, in seconds since 1970.
+        collector: the collector's name in the campaign file.
+        cap: most reports of the stream that the campaign file lets a client send in a window.
         claim: claim of the process that asks for the report's name (`new_evaluation`); empty if no evaluation is asked
             for. Until `claimed_until`, in seconds since 1970, no other process sends the report.
     """
@@ -31,15 +34,45 @@ class Waiting:
     due: float = 0.0
     claim: str = ""
     claimed_until: float = 0.0
+    collector: str = ""
+    cap: int = 0
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The window in which a claim sends, and how to read the fact that counts reports.
+
+    Attributes:
+        window: when the collector's present window began, in seconds since 1970.
+        fact: name of the fact.
+        came: takes the fact, a stream and a window; returns how many of its reports came in that window or later.
+    """
+
+    window: int
+    fact: str
+    came: Callable[[str | None, Stream, int], int]
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """Reports of one campaign file and stream, or plain values; no other process sends them until the claim ends."""
+    """Reports of one campaign file, stream and token, or plain values.
+
+    No other process sends them until the claim ends.
+
+    Attributes:
+        new: the reports that have their places since this claim: no earlier attempt may have arrived.
+        window: when the window of the reports' first attempt began, in seconds since 1970; their token is of it.
+        over: how many reports were removed, because there is no room for them. There may be no others.
+    """
 
     claim: str
+    of: Waiting
+    """The first report that was due, also if it was removed."""
     rows: tuple[int, ...]
     waiting: tuple[Waiting, ...]
+    new: tuple[int, ...]
+    window: int
+    over: int
     usable: tuple[float, float]
     """First and last moment at which sending may begin, in seconds since 1970: the first half of the claim's time. The
     second half of the claim's time is for the exchange with the collector.
@@ -47,11 +80,11 @@ class Claimed:
 
     @property
     def fingerprint(self) -> str:
-        return self.waiting[0].fingerprint
+        return self.of.fingerprint
 
     @property
     def stream(self) -> Stream | None:
-        return self.waiting[0].stream
+        return self.of.stream
 
     @property
     def body(self) -> bytes:

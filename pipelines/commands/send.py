@@ -30,12 +30,15 @@ def send(
         list[str] | None, Argument(help="Values of one person; - reads them from standard input, one a line.")
     ] = None,
     folder: Annotated[
-        Path | None, Option(help="Directory of this person only: budget, memory, token, and unsent reports.")
+        Path | None, Option(help="Directory of this person only: budget, memory, secret, and unsent reports.")
     ] = None,
     window: Annotated[str, Option(help="Length of the operator's windows, as in 1d or 15m.")] = "1d",
     keep_values: Annotated[bool, Option("--keep-values", help="Keep unsent values unencrypted in the folder.")] = False,
     evaluator: Annotated[
         str | None, Option(help="Address of the evaluator, if the campaign has one elsewhere than the collector.")
+    ] = None,
+    name: Annotated[
+        str | None, Option(help="Name of the collector, if the campaign has several.", show_default="the only one")
     ] = None,
     plain_http: Annotated[bool, Option("--plain-http", help="Permit http:// to another machine.")] = False,
 ) -> Answer:
@@ -51,7 +54,7 @@ def send(
     if not values and folder is None:
         raise UsageError("no value is given: give values, - for standard input, or --folder to send waiting reports")
     sender = Sender(
-        Site(site, plain=plain_http),
+        Site(site, name, plain=plain_http),
         demands,
         folder,
         window=options.span("--window", window),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature
 from hushcount.campaigns.log import CampaignLog
+from hushcount.collection.windows import window_start
 from hushcount.delivery import Sender
 from hushcount.policy import Policy, terms_of
 from keys.evaluating import EvaluatorKey
@@ -122,6 +124,9 @@ class FakeCollector:
     date: str | None = None
     """What its answers say of the time; None: what it is; empty: nothing."""
 
+    now: float = math.inf
+    """By what time it refuses windows that have not begun, in seconds since 1970; by default it refuses none."""
+
     @property
     def campaign(self) -> Campaign:
         return self.epochs[-1]
@@ -150,7 +155,11 @@ class FakeCollector:
     def log(self) -> CampaignLog:
         return log_of(self.epochs)
 
-    def verdict(self, stream: str, fingerprint: str, body: bytes) -> Answer:
+    def verdict(  # noqa: PLR0911  # one for each answer
+        self, stream: str, fingerprint: str, window: str, body: bytes
+    ) -> Answer:
+        if window_start(window).timestamp() > self.now and not (self.answers or self.always):
+            return 425, "window_not_begun", {}
         if self.answers or self.always is not None:
             return self.answers.pop(0) if self.answers else self.always  # type: ignore[return-value]
         if len(body) > self.most_bytes:
@@ -208,7 +217,8 @@ def collecting(**options: Any) -> Iterator[FakeCollector]:
             if len(body) < int(self.headers["Content-Length"]):
                 return  # the client was killed
             parts = urlsplit(self.path)
-            stream, fingerprint = parts.path.rpartition("/")[2], parse_qs(parts.query)["fingerprint"][0]
+            stream, query = parts.path.rpartition("/")[2], parse_qs(parts.query)
+            fingerprint = query["fingerprint"][0]
             time.sleep(collector.seconds)
             if stream == "evaluations":
                 shown = self.headers["Client-Token"], self.headers.get("Authorization")
@@ -219,7 +229,7 @@ def collecting(**options: Any) -> Iterator[FakeCollector]:
             if collector.down:
                 self.answer(503, b"", {})
                 return
-            status, problem, headers = collector.verdict(stream, fingerprint, body)
+            status, problem, headers = collector.verdict(stream, fingerprint, query["window"][0], body)
             if status == 202 or collector.takes_before_answering:
                 known = {one.fingerprint.hex(): one for one in collector.epochs}
                 length = known[fingerprint].sealed_bytes(stream)  # type: ignore[arg-type]

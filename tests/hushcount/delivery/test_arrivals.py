@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
@@ -44,14 +43,16 @@ def room(one: Arrivals, cap: int, stream: Stream = "reports", anew: bool = False
 
 
 def claimed(one: Arrivals) -> Claimed:
-    found = one.queue.claim(time.time(), 1000, 10**6, plain=False, early=True)
+    found = one.queue.claim(one.clock.seconds(), 1000, 10**6, plain=False, early=True, turn=one.turns()())
     assert found is not None
     return found
 
 
 def test_a_waiting_value_takes_the_place_of_a_report_of_each_stream_or_of_its_own() -> None:
     one = arrivals()
-    one.queue.put([Waiting("", None, b"", "x"), Waiting("", "reports", b"", "y"), Waiting(ONE, "discovery", b"d")])
+    one.queue.put(
+        [Waiting("", None, b"", "x"), Waiting("", "reports", b"", "y"), Waiting(ONE, "discovery", b"d", cap=3)]
+    )
     assert [room(one, cap) for cap in (2, 3)] == [False, True]
     assert [room(one, cap, "discovery") for cap in (2, 3)] == [False, True]
     # A report that is made of one of them takes no further place.
@@ -61,14 +62,14 @@ def test_a_waiting_value_takes_the_place_of_a_report_of_each_stream_or_of_its_ow
 
 def test_the_sentence_says_what_waits() -> None:
     one = arrivals()
-    one.queue.put([Waiting(ONE, "reports", b"r"), Waiting(ONE, "reports", b"r")])
+    one.queue.put([Waiting(ONE, "reports", b"r", cap=3), Waiting(ONE, "reports", b"r", cap=3)])
     with pytest.raises(OverCap, match=r"^1 .*reports .*\bwords .*\b2 wait .*\b0 arrived .*\b2 "):
         one.require_room(capped(2), ["reports"])
 
 
 def test_what_is_removed_is_counted_in_the_same_change_or_neither_is_done() -> None:
     one = arrivals()
-    one.queue.put([Waiting(ONE, "reports", b"r"), Waiting(ONE, "reports", b"r")])
+    one.queue.put([Waiting(ONE, "reports", b"r", cap=3), Waiting(ONE, "reports", b"r", cap=3)])
     batch = claimed(one)
 
     def fails(_fact: str | None, _number: int) -> str:
@@ -76,16 +77,16 @@ def test_what_is_removed_is_counted_in_the_same_change_or_neither_is_done() -> N
 
     with pytest.raises(KeyboardInterrupt):
         one.queue.remove(batch, "arrivals", fails)
-    assert (one.queue.waiting(), one.queue.fact("arrivals")) == (2, None)
-    assert one.sent(batch, None) == 2
-    assert one.sent(batch, None) == 0, "nothing counts twice"
+    assert one.queue.waiting() == 2
+    assert one.settled(batch, None, took=True) == 2
+    assert one.settled(batch, None, took=True) == 0, "nothing counts twice"
     assert [room(one, cap) for cap in (2, 3)] == [False, True]
 
 
 def test_opting_out_forgets_it_with_the_token() -> None:
     one = arrivals()
-    one.queue.put([Waiting(ONE, "reports", b"r")])
-    one.sent(claimed(one), None)
+    one.queue.put([Waiting(ONE, "reports", b"r", cap=3)])
+    one.settled(claimed(one), None, took=True)
     assert not room(one, 1)
     one.queue.clear()
     assert room(one, 1)
@@ -106,9 +107,9 @@ def test_with_a_clock_that_is_wrong_by_one_amount_nothing_arrives_over_the_cap(
     for action, step in taken:
         true += step * HOUR
         if action == "report" and room(one, cap):
-            one.queue.put([Waiting(ONE, "reports", b"r")])
+            one.queue.put([Waiting(ONE, "reports", b"r", cap=3)])
         elif action == "deliver" and one.queue.waiting():
-            arrived[int(true) // HOUR // length] += one.sent(claimed(one), true)
+            arrived[int(true) // HOUR // length] += one.settled(claimed(one), true, took=True)
             assert max(arrived.values()) <= cap
     assert one.queue.waiting() <= cap
 
@@ -129,6 +130,11 @@ def test_every_date_of_the_form_that_senders_write_is_read(moment: datetime) -> 
 def test_whatever_stands_there_a_date_is_read_as_it_is_or_not_at_all(text: str) -> None:
     said = dated(text)
     assert said is None or format_datetime(datetime.fromtimestamp(said, timezone.utc), usegmt=True) == text
+
+
+def test_an_answer_that_a_cache_kept_tells_no_time() -> None:
+    said = {"date": "Mon, 23 Nov 2026 12:00:00 GMT"}
+    assert [Reply(200, {**said, **kept}, b"").date for kept in ({}, {"age": "0"})] == [NOON, None]
 
 
 def test_what_is_no_such_date_says_nothing(subtests: pytest.Subtests) -> None:

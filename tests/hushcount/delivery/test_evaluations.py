@@ -16,7 +16,9 @@ from hushcount.delivery import Delivery, Site
 from hushcount.delivery.making import Maker
 from hushcount.errors import NotYet, UsageError
 from tests.hushcount.delivery.evaluating import NEW, evaluating, hash_of, is_on_disk, pass_time, read, values
-from tests.hushcount.delivery.fake_collector import REPORTED, FakeCollector, oblivious, sender, wait_for
+from tests.hushcount.delivery.fake_collector import REPORTED, FakeCollector, oblivious, refused, sender, wait_for
+from tests.hushcount.delivery.test_arrivals import NOON
+from tests.support.clocks import Hands
 
 KINDS = {
     "new": NEW,
@@ -111,7 +113,9 @@ def test_a_finished_report_waits_a_time_of_its_own(collector: FakeCollector) -> 
     pass_time(one, 3600.0)
     done = one.deliver()
     assert (len(collector.evaluations), done.sent, done.waiting) == (20, 20, 20)
-    dues = [row.due - time.time() for row in one._queue.claim(0.0, 100, 10**6, False, early=True).waiting]  # type: ignore[union-attr]
+    dues = [
+        row.due - time.time() for row in one._queue.claim(0.0, 100, 10**6, False, True, one._arrivals.turns()()).waiting
+    ]  # type: ignore[union-attr]
     assert all(0.0 < due < 3600.0 for due in dues)
     assert min(dues) < 1800.0 < max(dues)
 
@@ -241,3 +245,19 @@ def test_a_clock_that_is_set_back_delays_no_evaluation_for_good(collector: FakeC
     pass_time(one, -365 * 86_400.0)
     assert one.deliver().sent == 2
     assert len(collector.evaluations) == 1
+
+
+def test_an_evaluation_keeps_the_token_of_its_first_window_and_others_have_another(collector: FakeCollector) -> None:
+    hands = Hands(NOON - 1.0)
+    collector.date, good, collector.evaluate = "", collector.evaluate, refused(503, "queue_full")
+    one = sender(collector, clock=hands.clock, window=timedelta(hours=1), answer_within=timedelta(days=1))
+    one.report(NEW)
+    one.deliver()
+    hands.now += 3_700.0
+    collector.evaluate = good
+    one.report(NEW)
+    one.deliver()
+    before, again, another = collector.asked
+    assert (before.blinded, before.token) == (again.blinded, again.token)
+    assert another.token != again.token
+    assert len({asked.blinded for asked in collector.asked}) == 2

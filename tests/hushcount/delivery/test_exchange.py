@@ -191,6 +191,29 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> Non
         assert exchange(Site(address, context=trusting), ASKED, MOST).status == 202
 
 
+def test_no_connection_and_no_tls_session_is_used_twice(tmp_path: Path) -> None:
+    """The server offers tickets, and the app gives one context for all exchanges."""
+    own, resumed = self_signed(tmp_path / "own.pem"), list[bool | None]()
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.maximum_version = version
+        context.load_cert_chain(own)
+
+        def secured(connection: socket.socket, context: ssl.SSLContext = context) -> None:
+            with context.wrap_socket(connection, server_side=True) as line:
+                read_request(line)
+                resumed.append(line.session_reused)
+                line.sendall(http(202))
+
+        with serving(secured, reads=False) as heard:
+            site = Site(
+                heard.site.address.replace("http://127.0.0.1", "https://localhost"),
+                context=ssl.create_default_context(cafile=str(own)),
+            )
+            assert [exchange(site, ASKED, MOST).status for _ in range(3)] == [202] * 3
+    assert resumed == [False] * 6
+
+
 def self_signed(path: Path) -> Path:
     """Write a key and its certificate for localhost, which only it vouches for."""
     key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "here")])

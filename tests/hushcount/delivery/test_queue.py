@@ -9,13 +9,15 @@ import stat
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
+from hushcount.delivery.arrivals import Arrivals
 from hushcount.delivery.queue import Queue, QueueFull, database
-from hushcount.delivery.waiting import EVALUATION, Claimed, Settled, Waiting
+from hushcount.delivery.waiting import EVALUATION, Claimed, Settled, Turn, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
 from hushcount.errors import FormatError, HushcountError, UsageError
 
@@ -27,7 +29,7 @@ A, B, C = (EVALUATION + letter for letter in "abc")
 
 
 def waiting(number: int, fingerprint: str = ONE, due: float = NOW, **facts: str) -> Waiting:
-    return Waiting(fingerprint, "reports", b"%06d" % number, facts.get("value"), due)
+    return Waiting(fingerprint, "reports", b"%06d" % number, facts.get("value"), due, collector="one", cap=1000)
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -35,8 +37,12 @@ def queue(request: pytest.FixtureRequest, tmp_path: Path) -> Queue:
     return Queue(database(tmp_path / "q.sqlite" if request.param == "file" else None), "words")
 
 
+def turn(queue: Queue) -> Turn:
+    return Arrivals(queue, timedelta(days=1)).turns()()
+
+
 def claim(queue: Queue, now: float = NOW, rows: int = 10, early: bool = False, plain: bool = True) -> Claimed | None:
-    return queue.claim(now, rows, 10**6, plain, early)
+    return queue.claim(now, rows, 10**6, plain, early, turn(queue))
 
 
 def claimed(queue: Queue, **options: float) -> Claimed:
@@ -95,15 +101,22 @@ def test_a_claim_is_at_most_two_leases_ahead(queue: Queue) -> None:
 
 
 def test_a_batch_is_of_one_campaign_file_and_stream_and_no_longer_than_it_may_be(queue: Queue) -> None:
-    queue.put([waiting(1), waiting(2, OTHER), waiting(3), Waiting(ONE, "discovery", b"d" * 6, None, NOW)])
+    queue.put(
+        [
+            waiting(1),
+            waiting(2, OTHER),
+            waiting(3),
+            Waiting(ONE, "discovery", b"d" * 6, None, NOW, collector="one", cap=1000),
+        ]
+    )
     assert [one.body for one in (claimed(queue), claimed(queue), claimed(queue))] == [
         b"000001000003", b"000002", b"d" * 6,
     ]  # fmt: skip
     queue.put([waiting(number, due=NOW + 1) for number in range(4, 9)])
-    found = queue.claim(NOW + 1, 10, 15, plain=True, early=False)
+    found = queue.claim(NOW + 1, 10, 15, plain=True, early=False, turn=turn(queue))
     assert found is not None
     assert len(found.rows) == 2
-    found = queue.claim(NOW + 1, 10, 1, plain=True, early=False)
+    found = queue.claim(NOW + 1, 10, 1, plain=True, early=False, turn=turn(queue))
     assert found is not None
     assert len(found.rows) == 1
 
@@ -298,7 +311,7 @@ def test_whatever_was_put_survives_a_kill_at_any_time(tmp_path: Path) -> None:
 
 
 def blank(number: int, claim: str, until: float = NOW + 60, due: float = NOW + 90) -> Waiting:
-    return Waiting(ONE, "discovery", b"blank%d" % number, None, due, claim, until)
+    return Waiting(ONE, "discovery", b"blank%d" % number, None, due, claim, until, "one", 1000)
 
 
 def test_a_blank_is_nobody_elses_until_its_time_and_then_goes(queue: Queue) -> None:

@@ -13,9 +13,10 @@ import pytest
 
 from hushcount.allowance import OverCap
 from hushcount.budget import Budget, BudgetSpent, OptedOut
-from hushcount.delivery import Delivery, QueueFull, Sender
+from hushcount.delivery import Delivery, QueueFull, Sender, Site
 from hushcount.delivery.delivering import Deliverer
 from hushcount.delivery.queue import Queue
+from hushcount.delivery.tokens import token_of
 from hushcount.errors import NotYet, UsageError
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy
@@ -644,6 +645,25 @@ def test_after_an_opt_out_by_the_budget_the_end_of_a_block_asks_and_sends_nothin
         assert (collector.posts, collector.asked, len(collector.gets)) == ([], [], asked)
 
 
+def test_a_campaign_of_several_collectors_gets_nothing_until_the_app_names_the_site(
+    collector: FakeCollector, subtests: pytest.Subtests
+) -> None:
+    collector.epochs[:] = [campaign(collectors=["one", "two"])]
+    for name in (None, "three"):
+        with subtests.test(name=name):
+            one = sender(collector, site=Site(collector.address, name))
+            with pytest.raises(Untrusted, match=r"^name of the site is .*words, one, two: give Site\(address, name="):
+                one.report(VALUE)
+            assert one.deliver(early=True) == Delivery()
+    assert collector.posts == []
+    two = sender(collector, site=Site(collector.address, "two"))
+    two.report(VALUE)
+    assert two.deliver(early=True) == Delivery(sent=2)
+    assert {post.token for post in collector.posts} == {
+        token_of(two._queue, "collector", "two", two._arrivals.present())
+    }
+
+
 # Time.
 
 
@@ -653,7 +673,7 @@ def test_each_report_waits_a_time_of_its_own(collector: FakeCollector) -> None:
         one.report(VALUE)
     now = time.time()
     assert one.deliver() == Delivery(waiting=48)
-    claimed = one._queue.claim(now, 100, 10**6, plain=False, early=True)
+    claimed = one._queue.claim(now, 100, 10**6, plain=False, early=True, turn=one._arrivals.turns()())
     assert claimed is not None
     dues = [row.due - now for row in claimed.waiting]
     assert all(-60 < due < 3600 for due in dues)

@@ -33,6 +33,7 @@ def test_every_refusal_of_a_collector_has_its_meaning(subtests: pytest.Subtests)
                 "epoch_closed": "closed",
                 "unknown_fingerprint": "closed",
                 "epoch_not_begun": "again",
+                "window_over": "again",
                 "too_long": "smaller",
                 "too_many_reports_at_once": "smaller",
             }
