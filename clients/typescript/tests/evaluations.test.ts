@@ -59,6 +59,23 @@ describe("asking an evaluator", () => {
     expect(ofDiscovery(collector)).toEqual(values.map((value) => `discovery ${value}`).sort());
   });
 
+  test("an evaluation keeps the token of its first window, and others have another", async () => {
+    const { sender, collector } = tab({ windowSeconds: 3600, answerWithinSeconds: 86_400 });
+    const good = collector.evaluate;
+    collector.evaluate = () => refusal(503, "queue_full");
+    await sender.report("first");
+    await sender.deliver();
+    vi.setSystemTime(START + 1.1 * HOUR);
+    collector.evaluate = good;
+    await sender.report("second");
+    await sender.deliver();
+    const [before, ...after] = collector.evaluations;
+    const again = after.find(({ text }) => text === before?.text);
+    const another = after.find(({ text }) => text !== before?.text);
+    expect([after.length, again?.token]).toEqual([2, before?.token]);
+    expect(another?.token).not.toBe(again?.token);
+  });
+
   test("another address may be the evaluator's", async () => {
     const addresses: string[] = [];
     const collector = new FakeCollector();

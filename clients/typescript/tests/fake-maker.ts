@@ -7,6 +7,9 @@ import type { Asked, Stream } from "../src/trust/asked.js";
 import { hex, utf8 } from "../src/bytes.js";
 import { FormatError, Unanswered } from "../src/errors.js";
 
+/** Tokens, and a window, for posts of a test. */
+export const TOKENS = { collectorToken: () => "t", evaluatorToken: () => "e", window: 0, length: 86_400_000 };
+
 /** Return a campaign of that epoch, with frequency reports and discovery. */
 export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
   const fingerprint = hex(new Uint8Array(32).fill(epoch));
@@ -26,6 +29,7 @@ export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
     cap: 1000,
     minimumBatch: 1000,
     shuffleDelta: 1e-8,
+    collectors: ["one"],
     sample: undefined,
     sealedBytes: () => 64,
     ...changes,
@@ -89,6 +93,10 @@ export class FakeCollector {
   /** What it answers to posts; undefined: it does not answer. */
   answer: (() => Response) | undefined = () => new Response(null, { status: 202 });
   online = true;
+  /** By what time it refuses windows that have not begun, in milliseconds since 1970; by default it refuses none. */
+  now = Infinity;
+  /** The `Date` of a campaign file. */
+  date = "";
   readonly posts: Post[] = [];
   gets = 0;
   /** Evaluations to the evaluator, and what it answers; undefined: nothing. */
@@ -105,7 +113,8 @@ export class FakeCollector {
       this.asked.push(new Headers(init.headers));
       if (!pathname.endsWith("/features")) return Promise.resolve(new Response(null, { status: 404 }));
       const etag = `"${String(this.epoch)}"`;
-      const headers = { ETag: etag, "Content-Type": "application/json", "Cache-Control": `max-age=${String(this.maxAge)}` };
+      const date: Record<string, string> = this.date === "" ? {} : { Date: this.date };
+      const headers = { ETag: etag, "Content-Type": "application/json", "Cache-Control": `max-age=${String(this.maxAge)}`, ...date };
       return Promise.resolve(new Response(JSON.stringify({ epoch: this.epoch }), { headers }));
     }
     const body = init.body as Uint8Array;
@@ -120,6 +129,9 @@ export class FakeCollector {
     const token = new Headers(init.headers).get("client-token") ?? "";
     const fingerprint = searchParams.get("fingerprint") ?? "";
     if (this.answer === undefined) return Promise.reject(new TypeError("no answer"));
+    if (momentOf(searchParams.get("window")) > this.now) {
+      return Promise.resolve(refusal(425, "window_not_begun", { Date: new Date(this.now).toUTCString() }));
+    }
     const answer = fingerprint === campaignOf(this.epoch).fingerprint ? this.answer() : refusal(409, "epoch_closed");
     if (answer.status === 202) {
       this.posts.push({ stream: pathname.split("/").at(-1) ?? "", fingerprint, texts, token, init });
@@ -131,6 +143,11 @@ export class FakeCollector {
   get arrived(): readonly string[] {
     return this.posts.flatMap(({ texts }) => texts.map((text) => text.replace(/ \d+$/, ""))).sort();
   }
+}
+
+/** Return a time of a query, as 20261121T000000Z, in milliseconds since 1970. */
+export function momentOf(name: string | null): number {
+  return Date.parse((name ?? "").replace(/^(....)(..)(..T..)(..)(..Z)$/, "$1-$2-$3:$4:$5"));
 }
 
 /** Return an evaluator's answer, right or wrong. */

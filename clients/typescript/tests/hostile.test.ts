@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { batches, type Queued } from "../src/sender/queue.js";
 import { Arrivals } from "../src/sender/arrivals.js";
+import { TOKENS } from "./fake-maker.js";
 import { Leaving } from "../src/sender/leaving.js";
 import { Sender } from "../src/sender/sender.js";
 import { MemoryStore } from "../src/store/memory-store.js";
@@ -123,7 +124,7 @@ describe("a campaign file", () => {
 describe("a page that goes", () => {
   const queued = Array.from({ length: 100 }, (_, number): Queued => {
     const stream = number % 2 === 0 ? "reports" : "discovery";
-    const waiting = { fingerprint: "f", stream, body: new Uint8Array(1000), due: NOW + 1000 } as const;
+    const waiting = { fingerprint: "f", stream, body: new Uint8Array(1000), due: NOW + 1000, cap: 100 } as const;
     return { key: String(number), waiting, at: NOW };
   });
 
@@ -143,7 +144,7 @@ describe("a page that goes", () => {
       bodies.push((init.body as Uint8Array).length);
       return Promise.resolve(new Response(null, { status: 202 }));
     };
-    const target = { fetcher, base: "https://collector.example.com/v1/campaigns/c", token: "t", evaluatorToken: "e" };
+    const target = { fetcher, base: "https://collector.example.com/v1/campaigns/c", ...TOKENS };
     const store = new MemoryStore();
     await store.change([], () => ({ put: queued.slice(0, 4).map(({ key, waiting }) => [key, { ...waiting }]), result: 0 }));
     const arrivals = new Arrivals(store, "c", 86_400_000);

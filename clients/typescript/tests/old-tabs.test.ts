@@ -31,7 +31,7 @@ class Sleepy extends MemoryStore {
 
 /** Return whether a step claimed reports, or put them under other keys of the queue. */
 function isClaim({ put = [], remove = [] }: Outcome<unknown>): boolean {
-  return remove.length > 0 && put.length > 0 && put.every(([key]) => key.startsWith("queue/"));
+  return remove.length > 0 && put.some(([key]) => key.startsWith("queue/"));
 }
 
 let page: EventTarget;
@@ -74,6 +74,8 @@ test("a tab that slept while another one delivered posts nothing again", async (
   for (const early of [false, true]) {
     for (const slept of [LEASE, DAY, 3 * DAY, 300 * DAY]) {
       const { collector, other } = await twoTabs(new MemoryStore(), 86_400);
+      // The old tab knows by now how long it waits.
+      await new Promise((resolve) => setTimeout(resolve, 20));
       if (!early) vi.setSystemTime(Date.now() + DAY);
       expect((await other.deliver(early)).sent).toBe(3);
       vi.setSystemTime(Date.now() + slept);
@@ -170,6 +172,7 @@ test("a tab posts with the token that the store has now", async () => {
   await old.report("newer");
   await old.deliver(true);
   const after = await clientTokens(store, "features");
-  expect(after.token).not.toBe(before.token);
-  expect(new Set(collector.posts.map(({ token }) => token))).toEqual(new Set([after.token]));
+  const [was, is] = [before, after].map((tokens) => tokens.collectorToken("one", Math.floor(Date.now() / DAY) * DAY));
+  expect(is).not.toBe(was);
+  expect(new Set(collector.posts.map(({ token }) => token))).toEqual(new Set([is]));
 });

@@ -42,6 +42,7 @@ export function askedOf(name: string): Asked {
     cap: file.shuffle.cap,
     minimumBatch: file.shuffle.minimum_batch,
     shuffleDelta: file.shuffle.delta,
+    collectors: file.collectors,
     sample: file.sample,
     sealedBytes: (stream) => lengths[stream],
   };

@@ -2,7 +2,7 @@
 
 import { blake2b, hex, unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";
-import { booleanOf, fieldsOf, HEX_32, IDENTIFIER, numberOf, textOf } from "../fields.js";
+import { booleanOf, fieldsOf, HEX_32, IDENTIFIER, listOf, numberOf, textOf, type Fields } from "../fields.js";
 import { familyOf } from "../oracles/catalogue.js";
 import type { MechanismTerms } from "../oracles/given.js";
 import { loadMechanism } from "../oracles/load.js";
@@ -29,8 +29,9 @@ export const NAME = "the campaign file";
 const BINDING_BYTES = 16;
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 2;
+const MOST_COLLECTORS = 16;
 const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample"];
-const NEEDED = ["format", "id", "epoch", "memory", "memory_values", "shuffle", "keys", "unicode"];
+const NEEDED = ["format", "id", "epoch", "memory", "memory_values", "shuffle", "collectors", "keys", "unicode"];
 
 /** A campaign file that was read and checked, with the mechanism of its frequency reports. */
 export interface Campaign extends Asked {
@@ -75,6 +76,7 @@ export function formOf(file: unknown): Form {
   const dictionary = "dictionary" in fields ? listedOf(fields.dictionary, NAME) : undefined;
   const terms = "mechanism" in fields ? mechanismTermsOf(fields.mechanism, NAME) : undefined;
   const sample = "sample" in fields ? sampleOf(fields.sample, NAME) : undefined;
+  const collectors = collectorsOf(fields);
   const memory = booleanOf(fields, "memory", NAME);
   const memoryValues = numberOf(fields, "memory_values", [1, 1000], NAME, true);
   const shuffle = shuffleOf(fields.shuffle, NAME);
@@ -104,6 +106,7 @@ export function formOf(file: unknown): Form {
     memoryValues,
     discovery: { epsilon: sides * (discovery?.epsilon ?? 0), delta: sides * (discovery?.delta ?? 0) },
     ...shuffle,
+    collectors,
     sample,
     mechanismTerms: terms,
     dictionary,
@@ -111,6 +114,14 @@ export function formOf(file: unknown): Form {
     keys,
     binding: (stream) => blake2b(unhex(fingerprint), { length: BINDING_BYTES, person: stream }),
   };
+}
+
+function collectorsOf(fields: Fields): readonly string[] {
+  const named = listOf(fields, "collectors", MOST_COLLECTORS, NAME).map((name) =>
+    textOf(own({ collectors: name }), "collectors", IDENTIFIER, NAME),
+  );
+  if (named.length > 0 && new Set(named).size === named.length) return named;
+  throw new FormatError(`${NAME}: collectors must be one name or several different names`);
 }
 
 type Build = (terms: MechanismTerms, domain: number | undefined) => Mechanism;

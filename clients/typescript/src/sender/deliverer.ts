@@ -8,9 +8,10 @@ import type { EventLog } from "./events.js";
 import { heldUntil, hold, release } from "./hold.js";
 import type { Leaving } from "./leaving.js";
 import { make, nextTask, type Maker, type Making } from "./making.js";
-import { post, type Posted, type Target } from "./posting.js";
+import { post, type Target } from "./posting.js";
 import type { Present } from "./present.js";
-import { isRecent, type Claimed, type Queue, type Queued, type Waiting } from "./queue.js";
+import { isRecent, type Claimed, type Queue, type Queued, type Turn, type Waiting } from "./queue.js";
+import { pause } from "./timing.js";
 import type { Verdict } from "./verdict.js";
 
 /**
@@ -101,20 +102,29 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
     most: MOST_REPORTS,
     maker: optedOut ? undefined : await to.present.refreshed(),
   };
+  let turnNow = making.arrivals.turns();
   while ((await heldUntil(store, campaign, Date.now())) === undefined) {
     if (await making.budget.optedOut()) {
       drop(to, done, "opted_out", await queue.clear());
       break;
     }
     const plain = done.maker !== undefined && done.makes;
-    const claimed = await queue.claim(Date.now(), { reports: done.most, bytes: MOST_BYTES }, plain, early, to.asked);
+    const most = { reports: done.most, bytes: MOST_BYTES };
+    const turn = turnNow();
+    const claimed = await queue.claim(Date.now(), most, plain, early, turn, to.asked);
     if (claimed === undefined) break;
     to.leaving.remove(claimed.from);
-    if (await arrivedBefore(to, claimed, done)) continue;
+    drop(to, done, "over_cap", claimed.over, streamOf(claimed));
+    if (claimed.reports.length === 0) continue;
+    if (await arrivedBefore(to, claimed, turn, done)) continue;
     // The page slept since the claim, so another tab may have claimed the reports meanwhile.
     if (!isRecent(claimed.at, Date.now())) continue;
     if (isPlain(claimed)) await makeAnew(to, claimed, done);
-    else await settle(to, claimed, await post(to.target, claimed.reports, false), done);
+    else {
+      const said = await post(to.target, claimed.reports, false);
+      await settle(to, claimed, said, done);
+      if (said.fate === "early") turnNow = making.arrivals.turns();
+    }
     await nextTask();
   }
   const { sent, remade, added, dropped } = done;
@@ -124,33 +134,36 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
 }
 
 /**
- * Give up reports that left with a page in an earlier window, because they might count twice if they were sent again.
+ * Give up reports that left with a page in another window, because they might count twice if they were sent again.
  */
-async function arrivedBefore(to: Delivering, claimed: Claimed, done: Done): Promise<boolean> {
-  const left = claimed.reports[0]?.waiting.left;
-  if (left === undefined) return false;
-  const number = await to.making.arrivals.left(claimed.reports.map(({ key }) => key), left);
-  if (number === undefined) return false;
+async function arrivedBefore(to: Delivering, claimed: Claimed, turn: Turn, done: Done): Promise<boolean> {
+  const { left, window = 0 } = own({ ...claimed.reports[0]?.waiting });
+  if (left === undefined || window === turn.window) return false;
+  const number = await to.making.arrivals.left(claimed.reports.map(({ key }) => key), window);
   drop(to, done, "left_with_page", number, streamOf(claimed));
   return true;
 }
 
 /** Remove, keep or replace the reports of a batch, as the answer requires. */
-async function settle(to: Delivering, claimed: Claimed, said: Posted, done: Done): Promise<void> {
+async function settle(to: Delivering, claimed: Claimed, said: Verdict, done: Done): Promise<void> {
   const { store, campaign, queue, making, log } = to;
   const keys = claimed.reports.map(({ key }) => key);
   const stream = streamOf(claimed);
+  if (said.at !== undefined && said.fate !== "sent") await making.arrivals.heard(said.at);
   switch (said.fate) {
     case "sent": {
       await release(store, campaign);
-      const number = await making.arrivals.sent(keys, said.at);
+      const number = await making.arrivals.settled(keys, said.at, true);
       done.sent += number;
       log.add("sent", number, "", stream);
       break;
     }
     case "dropped":
       await release(store, campaign);
-      drop(to, done, said.reason, await queue.remove(keys), stream);
+      drop(to, done, said.reason, await making.arrivals.settled(keys, said.at), stream);
+      break;
+    case "early":
+      await tooEarly(to, claimed, said, done);
       break;
     case "smaller":
       done.most = Math.max(1, Math.floor(keys.length / 2));
@@ -164,7 +177,7 @@ async function settle(to: Delivering, claimed: Claimed, said: Posted, done: Done
       const back = await queue.giveBackRefused(claimed.reports, until);
       const gone = back.filter(({ waiting }) => (waiting.refusals ?? 0) >= MOST_REFUSALS).map(({ key }) => key);
       if (gone.length < back.length) log.add("again", back.length - gone.length, said.reason, stream);
-      drop(to, done, said.reason, await queue.remove(gone), stream);
+      drop(to, done, said.reason, await making.arrivals.settled(gone, undefined), stream);
       break;
     }
     case "again":
@@ -176,6 +189,23 @@ async function again(to: Delivering, claimed: Claimed, said: Verdict): Promise<v
   const { store, campaign, queue, log } = to;
   await queue.giveBack(claimed.reports, await hold(store, campaign, Date.now(), said));
   log.add("again", claimed.reports.length, said.reason, streamOf(claimed));
+}
+
+/**
+ * Let reports wait for their window, or give them up if they would wait for longer than a window. Others may be sent
+ * meanwhile, so there is no pause.
+ */
+async function tooEarly(to: Delivering, claimed: Claimed, said: Verdict, done: Done): Promise<void> {
+  const { store, campaign, queue, making, log } = to;
+  await release(store, campaign);
+  const stream = streamOf(claimed);
+  const window = claimed.reports[0]?.waiting.window ?? 0;
+  if (making.arrivals.isFar(window, said.at ?? 0)) {
+    drop(to, done, said.reason, await queue.remove(claimed.reports.map(({ key }) => key)), stream);
+    return;
+  }
+  await queue.putOff(claimed.reports, Date.now() + pause(1, said.wait));
+  log.add("again", claimed.reports.length, said.reason, stream);
 }
 
 /**
@@ -192,16 +222,18 @@ async function closed(to: Delivering, claimed: Claimed, said: Verdict, done: Don
     done.asked = true;
     done.maker = await present.refreshed("anyway");
   }
+  const keys = claimed.reports.map(({ key }) => key);
   if (said.reason === "epoch_closed" && !kept) {
-    drop(to, done, said.reason, await queue.remove(claimed.reports.map(({ key }) => key)), stream);
+    drop(to, done, said.reason, await to.making.arrivals.settled(keys, said.at), stream);
     return;
   }
-  const fingerprint = claimed.reports[0]?.waiting.fingerprint;
+  const { fingerprint } = claimed.of;
   if (done.maker === undefined || done.maker.campaign.fingerprint === fingerprint) {
     // Try later: the collector is about to change epochs, or serves a campaign file for which it takes no reports.
     await again(to, claimed, said);
     return;
   }
+  await to.making.arrivals.givenUp(stream, keys.length, said.at);
   for (const report of claimed.reports) {
     const plain = plainOf(report);
     if (plain === undefined) drop(to, done, said.reason, await queue.remove([report.key]), stream);
@@ -262,12 +294,11 @@ function drop({ log }: Delivering, done: Done, reason: string, number: number, s
   log.add("dropped", number, reason, stream);
 }
 
-function isPlain({ reports }: Claimed): boolean {
-  return reports[0]?.waiting.fingerprint === "";
+function isPlain({ of }: Claimed): boolean {
+  return of.fingerprint === "";
 }
 
-function streamOf({ reports }: Claimed): Stream | undefined {
-  const stream = reports[0]?.waiting.stream;
+function streamOf({ of: { stream } }: Claimed): Stream | undefined {
   return stream === "" ? undefined : stream;
 }
 

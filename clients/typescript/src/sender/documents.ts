@@ -9,6 +9,7 @@
 import { DeliveryError } from "../errors.js";
 import { own } from "../own.js";
 import type { Store, Value } from "../store/store.js";
+import { timeOf } from "./arrivals.js";
 import { send, type Fetch } from "./http.js";
 import { LONGEST_WAIT, randomTime } from "./timing.js";
 
@@ -26,6 +27,8 @@ export interface Document {
   readonly signature: string;
   /** The time at which the document is requested again, in milliseconds since 1970. */
   readonly refreshAt: number;
+  /** Time of the answer by the collector's clock, in milliseconds since 1970, if known. */
+  readonly at?: number | undefined;
 }
 
 /** Documents by name: campaign, log, dictionary. */
@@ -77,6 +80,7 @@ export async function fetchDocument(
     data: answer.body,
     signature: header("campaign-signature"),
     refreshAt: refreshAt(header("cache-control"), now),
+    at: timeOf(answer.headers),
   };
 }
 

@@ -62,6 +62,11 @@ interface Begun {
 /** An evaluation with its blank in the queue. */
 interface Evaluation extends Begun {
   readonly row: Queued;
+  /**
+   * When the window of the first request began, in milliseconds since 1970. Every request shows the token of this window,
+   * so that equal bytes never link two tokens.
+   */
+  window?: number;
 }
 
 /** The outcome of an evaluation: a finished report, or the reason why there is none. */
@@ -92,8 +97,8 @@ export class Asking {
     this.#heldUntil = 0;
   }
 
-  /** Begin the report of a charged value, and return its blank for the queue, with the value `kept`. */
-  async begin(maker: Maker, value: string | null, kept: Pick<Waiting, "value">): Promise<Waiting> {
+  /** Begin the report of a charged value, and return its blank for the queue, with what the queue keeps of it. */
+  async begin(maker: Maker, value: string | null, kept: Pick<Waiting, "value" | "collector" | "cap">): Promise<Waiting> {
     const { delay, answerWithin, randomTime, freshBytes } = this.#given;
     const pending = await maker.pendingDiscovery(value);
     const at = Date.now() + randomTime(delay);
@@ -195,12 +200,14 @@ export class Asking {
     return undefined;
   }
 
-  async #answered({ fetcher, evaluatorToken }: Target, { pending, row }: Evaluation, keepalive: boolean): Promise<Outcome> {
+  async #answered(target: Target, evaluation: Evaluation, keepalive: boolean): Promise<Outcome> {
+    const { pending, row, window = target.window } = evaluation;
+    evaluation.window = window;
     const url = `${this.#given.evaluator}/evaluations?fingerprint=${row.waiting.fingerprint}`;
-    const headers = { "Content-Type": OCTETS, "Client-Token": evaluatorToken };
+    const headers = { "Content-Type": OCTETS, "Client-Token": target.evaluatorToken(window) };
     const body = pending.evaluation;
     try {
-      const answer = await this.#given.send(fetcher, { url, headers, body, keepalive, mostBytes: ANSWER_BYTES });
+      const answer = await this.#given.send(target.fetcher, { url, headers, body, keepalive, mostBytes: ANSWER_BYTES });
       return this.#refusalOf(answer) ?? { body: await pending.finish(answer.body) };
     } catch (error) {
       if (error instanceof DeliveryError) return { reason: "no_answer", again: true };

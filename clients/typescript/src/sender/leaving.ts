@@ -22,9 +22,9 @@ const MOST_BYTES = 60_000;
  *
  * The reports are kept in the store until the collector's answer is settled there, which this tab does if the page is
  * not closed. If the page closes, nobody gets the answer, but a note has the time when the reports left
- * (left-notes.ts). The next page sends the same bytes again only in the same window, in which equal bytes count once
- * (arrivals.ts). Without a note, a page sends the reports again in later windows too, and after the operator's grace
- * period such reports count twice. `sendBeacon` is not used: it cannot send the header with the client token, without
+ * (left-notes.ts). The collector takes them in the present window or never, and the next page sends the same bytes again
+ * only in this window, in which equal bytes count once (arrivals.ts). Without a note, a page sends the reports again in
+ * later windows too, and after the operator's grace period such reports count twice. `sendBeacon` is not used: it cannot send the header with the client token, without
  * which the cap would have no effect.
  */
 export class Leaving {
@@ -79,17 +79,24 @@ export class Leaving {
   async #send(target: Target, arrivals: Arrivals): Promise<number> {
     if (isOffline()) return 0;
     const now = Date.now();
-    const mine = [...this.#reports.values()].filter(({ waiting, at }) => waiting.due > now && isRecent(at, now));
+    const room = new Map<string, number>();
+    const mine = [...this.#reports.values()].filter(({ waiting: { due, window, tried, stream, cap = 0 }, at }) => {
+      if (due <= now || !isRecent(at, now) || window !== undefined || tried === true || stream === "") return false;
+      const left = room.get(stream) ?? cap - arrivals.came(stream, target.window);
+      room.set(stream, left - 1);
+      return left > 0;
+    });
     const leaving = batches(mine, MOST_BYTES);
     this.clear();
     const answers = leaving.map(async (reports) => {
       const keys = reports.map(({ key }) => key);
-      if (outlivePages()) noteLeft(keys, now);
+      if (outlivePages()) noteLeft(keys, now, target.window);
       const said = await post(target, reports, true);
-      const number = said.fate === "sent" ? await arrivals.sent(keys, said.at) : 0;
+      const number = said.fate === "sent" ? await arrivals.settled(keys, said.at, true) : 0;
       // A closing page is told that its requests failed, although they arrive. So failures are handled in the next
       // task, which never runs in a closing page.
       await nextTask();
+      if (said.fate !== "sent") await arrivals.attempted(keys, target.window);
       forgetLeft(keys);
       return number;
     });

@@ -18,19 +18,24 @@ const PREFIX = "hushcount/left/";
  */
 const MOST_NOTES = 2000;
 
-/** Note that reports leave at a time, in milliseconds since 1970. */
-export function noteLeft(keys: readonly string[], at: number): void {
+/** Note that reports leave at a time, under the token of a window; both are in milliseconds since 1970. */
+export function noteLeft(keys: readonly string[], at: number, window: number): void {
   withStorage((storage) => {
     const old = namesIn(storage, "").sort((one, other) => momentIn(storage, one) - momentIn(storage, other));
     for (const name of old.slice(0, Math.max(0, old.length + keys.length - MOST_NOTES))) storage.removeItem(name);
-    for (const key of keys) storage.setItem(PREFIX + key, String(at));
+    for (const key of keys) storage.setItem(PREFIX + key, `${String(at)} ${String(window)}`);
   });
 }
 
-/** Return the time when the report of a key left; undefined without a note. */
-export function leftAt(key: string): number | undefined {
-  const moment = withStorage((storage) => momentIn(storage, PREFIX + key));
-  return moment === undefined || moment < 0 ? undefined : moment;
+/** A note: the time when a report left, and when the window of its token began. */
+interface Note {
+  readonly at: number;
+  readonly window: number;
+}
+
+/** Return the note of the report of a key; undefined without a note. */
+export function leftAt(key: string): Note | undefined {
+  return withStorage((storage) => noteIn(storage, PREFIX + key));
 }
 
 /** Delete the notes of some reports. */
@@ -61,8 +66,12 @@ function namesIn(storage: Storage, prefix: string): string[] {
   return names.filter((name) => name.startsWith(PREFIX + prefix));
 }
 
-/** Return the time in an item; -1 if the item holds no time. */
 function momentIn(storage: Storage, name: string): number {
-  const text = storage.getItem(name) ?? "";
-  return /^\d{1,14}$/.test(text) ? Number(text) : -1;
+  return noteIn(storage, name)?.at ?? -1;
+}
+
+/** Return the note in an item; undefined if the item holds no note. */
+function noteIn(storage: Storage, name: string): Note | undefined {
+  const [, at, window] = /^(\d{1,14}) (-?\d{1,14})$/.exec(storage.getItem(name) ?? "") ?? [];
+  return at === undefined ? undefined : { at: Number(at), window: Number(window) };
 }

@@ -10,6 +10,7 @@ import type { Arrivals } from "./arrivals.js";
 import type { Asking } from "./evaluations.js";
 import type { Queued, Waiting } from "./queue.js";
 import { randomTime } from "./timing.js";
+import { collectorName } from "./token.js";
 
 /** The longest stretch of work, in milliseconds, after which the page may do something else. */
 const STRETCH = 8;
@@ -47,6 +48,8 @@ export interface Making {
   readonly window: number;
   readonly delay: number;
   readonly keepValues: boolean;
+  /** The collector's name, if the app gives it. */
+  readonly siteName: string | undefined;
   /** Load the module that asks an evaluator. */
   readonly askingOf: () => Promise<Asking>;
   /** Called with the reports that were made and queued. */
@@ -64,6 +67,7 @@ export interface Making {
  */
 export async function make(maker: Maker, wishes: readonly Wish[], making: Making, anew = false): Promise<Waiting[]> {
   const { campaign } = maker;
+  const collector = collectorName(campaign, making.siteName);
   await requireAsked(making.store, campaign, Date.now());
   maker.requireValid(Date.now(), campaign.streams);
   const repeats = await maker.repeats();
@@ -80,7 +84,7 @@ export async function make(maker: Maker, wishes: readonly Wish[], making: Making
     const tells = left.get(stream) ?? 0;
     left.set(stream, tells - 1);
     const told = tells > 0 ? value : null;
-    const kept = making.keepValues ? { value } : {};
+    const kept = { collector, cap: campaign.cap, ...(making.keepValues ? { value } : {}) };
     if (stream === "discovery" && asking !== undefined) made.push(await asking.begin(maker, told, kept));
     else {
       const body = stream === "reports" ? await maker.report(told) : await maker.discoveryReport(told);

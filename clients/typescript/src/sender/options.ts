@@ -16,6 +16,11 @@ const LARGEST_QUEUE = 100_000;
 export interface SenderOptions {
   /** The collector's address, such as https://collector.example.com. */
   readonly site: string;
+  /**
+   * The collector's name in the campaign file, if the campaign has several collectors. Tokens are derived by this name and
+   * not by the address, so a new address does not change the client's token.
+   */
+  readonly siteName?: string;
   /** The app's policy, which names the campaign and states the app's demands on it. */
   readonly policy: Policy;
   /** The store for queue, answers, budget and token: for one person only, shared by all tabs. */

@@ -2,7 +2,8 @@
 
 import { concat } from "../bytes.js";
 import { DeliveryError } from "../errors.js";
-import { dateOf } from "./arrivals.js";
+import { windowName } from "./arrivals.js";
+import { own } from "../own.js";
 import { send, type Fetch } from "./http.js";
 import type { Queued } from "./queue.js";
 import type { Tokens } from "./token.js";
@@ -14,26 +15,32 @@ export const NO_ANSWER = "no_answer";
 /** The destination and the client of reports. */
 export interface Target extends Tokens {
   readonly fetcher: Fetch;
+  /** When the present window began, in milliseconds since 1970. */
+  readonly window: number;
+  /** How long windows are, in milliseconds. */
+  readonly length: number;
   /** The address of the campaign at its collector. */
   readonly base: string;
 }
 
-/** The meaning of an answer, and its time by the collector's clock if known, in milliseconds since 1970. */
-export interface Posted extends Verdict {
-  readonly at?: number | undefined;
-}
-
-/** Send reports of one campaign file and stream; a request that gets no answer is sent again later. */
-export async function post(target: Target, reports: readonly Queued[], keepalive: boolean): Promise<Posted> {
-  const first = reports[0]?.waiting;
-  const url = `${target.base}/${first?.stream ?? ""}?fingerprint=${first?.fingerprint ?? ""}`;
-  const headers = { "Content-Type": "application/octet-stream", "Client-Token": target.token };
+/**
+ * Send reports of one campaign file, stream and token; a request that gets no answer is sent again later.
+ *
+ * Reports that leave with a page, and those that left, are taken in their window or never.
+ *
+ * @param keepalive the request outlives the page.
+ */
+export async function post(target: Target, reports: readonly Queued[], keepalive: boolean): Promise<Verdict> {
+  const { stream = "", fingerprint = "", collector = "", left, window = target.window } = own({ ...reports[0]?.waiting });
+  const until = keepalive || left !== undefined ? `&until=${windowName(window + target.length)}` : "";
+  const url = `${target.base}/${stream}?fingerprint=${fingerprint}&window=${windowName(window)}${until}`;
+  const token = target.collectorToken(collector, window);
+  const headers = { "Content-Type": "application/octet-stream", "Client-Token": token };
   const body = concat(...reports.map(({ waiting }) => waiting.body));
   try {
-    const answer = await send(target.fetcher, { url, headers, body, keepalive });
-    return { ...verdict(answer, reports.length), at: dateOf(answer.headers.get("date")) };
+    return verdict(await send(target.fetcher, { url, headers, body, keepalive }), reports.length, window);
   } catch (error) {
-    if (error instanceof DeliveryError) return { fate: "again", reason: NO_ANSWER, wait: 0 };
+    if (error instanceof DeliveryError) return { fate: "again", reason: NO_ANSWER, wait: 0, at: undefined };
     throw error;
   }
 }

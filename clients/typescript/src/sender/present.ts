@@ -43,6 +43,8 @@ export interface Source {
   readonly store: Store;
   /** The longest random time for which an overdue request waits, in milliseconds. */
   readonly delay: number;
+  /** Keep the time at which the collector served a campaign file. */
+  heard(at: number): Promise<void>;
 }
 
 /** The maker of the newest accepted campaign file. A file that cannot be fetched, or is refused, changes nothing. */
@@ -141,6 +143,8 @@ export class Present {
     const { fetcher, base, store, campaign } = this.#source;
     try {
       const documents = await fetchDocuments(fetcher, base, this.#documents, this.#reading, Date.now());
+      // Only now is it known that no page of another network came in the collector's place.
+      if (documents.campaign.at !== undefined) await this.#source.heard(documents.campaign.at);
       const { campaign: before } = this.#documents;
       const unchanged = this.#maker !== undefined && before !== undefined && isSame(documents.campaign, before);
       if (!unchanged) this.#maker = await this.#opened(documents);

@@ -5,6 +5,10 @@
  * then no other tab sends the report, and if the tab is killed, the report is due again at the end of the lease. A tab
  * that slept must not rely on earlier reads of the store, because another tab may have sent a report meanwhile, and
  * equal bytes count once only within the operator's grace period.
+ *
+ * A claim freezes the window of a report's first attempt, so that the same bytes always travel under the same client
+ * token, and takes a place under the cap before the report leaves. The report keeps its place in every window until it
+ * is settled, because it may arrive in any of them (arrivals.ts).
  */
 
 import { hex } from "../bytes.js";
@@ -47,9 +51,26 @@ export interface Waiting {
   readonly blank?: string;
   /**
    * Time when the report left with a page without an answer, in milliseconds since 1970. Such a report most probably
-   * arrived.
+   * arrived, in `window` and no other.
    */
   readonly left?: number;
+  /** The collector's name in the campaign file, and the cap of the report's stream; absent for a plain value. */
+  readonly collector?: string;
+  readonly cap?: number;
+  /** When the window of the first attempt began, in milliseconds since 1970; absent before it. */
+  readonly window?: number;
+  /** Whether an attempt may have arrived, or may still arrive, in any window. */
+  readonly tried?: boolean;
+}
+
+/** The window in which a claim sends, and how to read the record that counts reports (arrivals.ts). */
+export interface Turn {
+  /** When the collector's present window began, in milliseconds since 1970. */
+  readonly window: number;
+  /** The record's key. */
+  readonly key: string;
+  /** Return how many reports of a stream came in a window or later. */
+  came(kept: Value | undefined, stream: Stream, window: number): number;
 }
 
 /** A report under its key. */
@@ -58,6 +79,8 @@ export interface Queued {
   readonly waiting: Waiting;
   /** Time when the store had the report under this key, in milliseconds since 1970. */
   readonly at: number;
+  /** Whether the report was claimed now, and no earlier attempt may have arrived. */
+  readonly isNew?: boolean;
 }
 
 /** Limits of one request. */
@@ -67,11 +90,15 @@ export interface Bounds {
 }
 
 /**
- * Claimed reports of one campaign file and stream, or claimed plain values; no other tab sends these until the lease
- * ends.
+ * Claimed reports of one campaign file, stream and token, or claimed plain values; no other tab sends these until the
+ * lease ends.
  */
 export interface Claimed {
+  /** The first report that was due, also if it was removed. */
+  readonly of: Waiting;
   readonly reports: readonly Queued[];
+  /** How many reports were removed, because there is no room for them. There may be no others. */
+  readonly over: number;
   /** The keys that the reports had before the claim. */
   readonly from: readonly string[];
   /** Time of the claim. */
@@ -122,35 +149,84 @@ export class Queue {
   }
 
   /**
-   * Claim due reports, all of one campaign file and stream, earliest first; undefined if no report is due. Either all
-   * claimed reports left with a page, at the same time, or no claimed report left with a page.
+   * Claim due reports, all of one campaign file, stream and token, earliest first; undefined if no report is due. Either
+   * all claimed reports left with a page, at the same time, or no claimed report left with a page.
+   *
+   * Each claimed report has a place under the cap. Reports for which there is no room are removed.
    *
    * @param most limits of the claim; at least one report is claimed in any case.
    * @param plain claim plain values too.
    * @param early claim also reports that are not due yet.
+   * @param turn the present window.
    * @param asked time when this page last began to ask for evaluations: blanks that became due later are not claimed.
    */
-  async claim(now: number, most: Bounds, plain: boolean, early: boolean, asked = now): Promise<Claimed | undefined> {
-    const claimed = await this.#store.change([{ prefix: this.#prefix, most: MOST_CLAIMED }], ([found = []]) => {
-      const due = found.map((entry) => queuedOf(entry, now)).filter((report) => {
-        const { blank, fingerprint } = report.waiting;
-        const until = blank !== undefined ? asked : early ? Infinity : now;
-        return !isLeased(report, now) && (plain || fingerprint !== "") && isDue(report.waiting, until);
-      });
-      const first = due[0];
+  async claim(
+    now: number,
+    most: Bounds,
+    plain: boolean,
+    early: boolean,
+    turn: Turn,
+    asked = now,
+  ): Promise<Claimed | undefined> {
+    const isFree = (report: Queued): boolean => {
+      const { blank, fingerprint, left, window = turn.window } = report.waiting;
+      // A report that was refused because its window had not begun waits for its window, even if `early`.
+      const isEarly = early && (left !== undefined || window <= turn.window);
+      const until = blank !== undefined ? asked : isEarly ? Infinity : now;
+      return !isLeased(report, now) && (plain || fingerprint !== "") && isDue(report.waiting, until);
+    };
+    let claimed = await this.#claimed(now, most, turn, isFree, MOST_CLAIMED);
+    // There may be no room, so all waiting reports are read, to keep the places of those that may have arrived.
+    if (claimed === "scarce") claimed = await this.#claimed(now, most, turn, isFree, ALL);
+    if (claimed === undefined || claimed === "scarce") return undefined;
+    forgetLeft(claimed.from);
+    return claimed;
+  }
+
+  #claimed(
+    now: number,
+    most: Bounds,
+    turn: Turn,
+    isFree: (report: Queued) => boolean,
+    read: number,
+  ): Promise<Claimed | "scarce" | undefined> {
+    const wanted = [{ prefix: this.#prefix, most: read }, this.#count(), turn.key];
+    return this.#store.change<Claimed | "scarce" | undefined>(wanted, ([found = [], count, record]) => {
+      const all = found.map((entry) => queuedOf(entry, now));
+      const due = all.filter(isFree);
+      const [first] = due;
       if (first === undefined) return { result: undefined };
-      const { fingerprint, stream, body, left } = first.waiting;
+      const of = first.waiting;
+      const { fingerprint, stream, body, left, collector, cap = 0, window = turn.window } = of;
       const number = Math.max(1, Math.min(most.reports, Math.floor(most.bytes / Math.max(1, body.length))));
       const isAlike = (other: Waiting): boolean =>
-        other.fingerprint === fingerprint && other.stream === stream && other.left === left;
-      const alike = due.filter(({ waiting }) => isAlike(waiting));
-      const taken = alike.slice(0, number);
-      const reports = taken.map(({ waiting }) => this.#placed(waiting, now + LEASE, now));
+        other.fingerprint === fingerprint &&
+        other.stream === stream &&
+        other.left === left &&
+        other.collector === collector &&
+        (other.cap ?? 0) === cap &&
+        (other.window ?? turn.window) === window;
+      const taken = due.filter(({ waiting }) => isAlike(waiting)).slice(0, number);
       const from = taken.map(({ key }) => key);
-      return { put: reports.map(entryOf), remove: from, result: { reports, from, at: now } };
+      // A report that left with a page in another window is not sent again.
+      if (fingerprint === "" || stream === "" || (left !== undefined && window !== turn.window)) {
+        const reports = taken.map(({ waiting }) => this.#placed(waiting, now + LEASE, now));
+        return { put: reports.map(entryOf), remove: from, result: { of, reports, from, over: 0, at: now } };
+      }
+      const free = cap - turn.came(valueOf(record), stream, window);
+      if (read !== ALL && Number(valueOf(count)) > Math.max(free, found.length)) return { result: "scarce" };
+      // A report may arrive in its window or in any later one, so it needs room beside all reports that may.
+      const holds = ({ waiting }: Queued): boolean => waiting.stream === stream && mayArrive(waiting, window);
+      let room = free - all.filter(holds).length;
+      const reports = taken.flatMap(({ waiting }) => {
+        const isNew = left === undefined && waiting.tried !== true;
+        if (isNew && room-- <= 0) return [];
+        const placed = isNew ? own({ ...waiting, window, tried: true }) : waiting;
+        return [{ ...this.#placed(placed, now + LEASE, now), isNew }];
+      });
+      const over = taken.length - reports.length;
+      return { put: reports.map(entryOf), remove: from, result: { of, reports, from, over, at: now } };
     });
-    if (claimed !== undefined) forgetLeft(claimed.from);
-    return claimed;
   }
 
   /** Remove reports that are sent or given up; return how many were still in the queue. */
@@ -172,6 +248,14 @@ export class Queue {
   /** End a claim of reports that somebody other than the collector refused once more. */
   giveBackRefused(reports: readonly Queued[], due: number): Promise<Queued[]> {
     return this.#moved(reports, ({ waiting }) => [own({ ...waiting, due, refusals: (waiting.refusals ?? 0) + 1 })]);
+  }
+
+  /**
+   * End a claim of reports that came before their window: they have not arrived, and become due at `due`. A report of
+   * which an earlier attempt may have arrived keeps its place.
+   */
+  putOff(reports: readonly Queued[], due: number): Promise<Queued[]> {
+    return this.#moved(reports, ({ waiting, isNew }) => [own({ ...waiting, due, ...(isNew === true ? { tried: false } : {}) })]);
   }
 
   /** Replace a claimed report by other reports; do nothing if the report is gone, or claimed by another tab. */
@@ -273,6 +357,11 @@ export function queuePrefix(campaign: string): string {
   return `${PREFIX}${campaign}/`;
 }
 
+/** Return whether a report may have arrived in a window or later, or may still arrive. */
+export function mayArrive({ tried = false, left, window = 0 }: Waiting, since: number): boolean {
+  return tried || (left !== undefined && window >= since);
+}
+
 function timeOf(key: string): number {
   return Number(key.slice(key.lastIndexOf("/") + 1).slice(0, TIME_DIGITS));
 }
@@ -281,11 +370,11 @@ function entryOf({ key, waiting }: Queued): Entry {
   return [key, { ...waiting } as unknown as Value];
 }
 
-/** Return the contents of a record; if the report left with a page, with the time from its note. */
+/** Return the contents of a record; if the report left with a page, with the time and the window from its note. */
 export function waitingOf([key, value]: Entry): Waiting {
   const waiting = own(value as unknown as Waiting);
-  const left = waiting.left ?? leftAt(key);
-  return left === undefined ? waiting : own({ ...waiting, left });
+  const note = waiting.left === undefined ? leftAt(key) : undefined;
+  return note === undefined ? waiting : own({ ...waiting, left: note.at, window: waiting.window ?? note.window });
 }
 
 function queuedOf(entry: Entry, at: number): Queued {
@@ -293,16 +382,17 @@ function queuedOf(entry: Entry, at: number): Queued {
 }
 
 /**
- * Group reports into requests, each of one campaign file and stream; all requests together have at most `mostBytes`.
+ * Group reports into requests, each of one campaign file, stream and token; all requests together have at most
+ * `mostBytes`.
  */
 export function batches(reports: readonly Queued[], mostBytes: number): readonly (readonly Queued[])[] {
   const batches = new Map<string, Queued[]>();
   let bytes = 0;
   for (const report of reports) {
-    const { fingerprint, stream, body } = report.waiting;
+    const { fingerprint, stream, body, collector, window } = report.waiting;
     bytes += body.length;
     if (fingerprint === "" || bytes > mostBytes) continue;
-    const name = `${fingerprint}/${stream}`;
+    const name = JSON.stringify([fingerprint, stream, collector, window]);
     batches.set(name, [...(batches.get(name) ?? []), report]);
   }
   return [...batches.values()];

@@ -50,7 +50,7 @@ export class Sender {
   readonly #store: Store;
   readonly #queue: Queue;
   readonly #present: Present;
-  readonly #target: Omit<Target, keyof Tokens>;
+  readonly #target: Omit<Target, keyof Tokens | "window" | "length">;
   readonly #making: Making;
   readonly #log = new EventLog();
   readonly #leaving = new Leaving();
@@ -87,7 +87,9 @@ export class Sender {
     this.#budget = budget;
     this.#queue = queue;
     this.#target = { fetcher, base };
-    this.#present = new Present({ fetcher, base, campaign, store, delay: numbers.delay }, open(options), this.#log);
+    const arrivals = new Arrivals(store, campaign, numbers.window);
+    const heard = (at: number): Promise<void> => arrivals.heard(at);
+    this.#present = new Present({ fetcher, base, campaign, store, delay: numbers.delay, heard }, open(options), this.#log);
     const given = { ...numbers, store, evaluator, budget, queue, leaving: this.#leaving, log: this.#log };
     const askingOf = async (): Promise<Asking> => {
       const loaded = await loadAsking(given);
@@ -98,8 +100,7 @@ export class Sender {
       this.#leaving.add(reports);
       this.#asking?.add(reports);
     };
-    const arrivals = new Arrivals(store, campaign, numbers.window);
-    this.#making = { ...numbers, store, budget, arrivals, keepValues: options.keepValues ?? false, askingOf, onQueued };
+    this.#making = { ...numbers, store, budget, arrivals, keepValues: options.keepValues ?? false, siteName: options.siteName, askingOf, onQueued };
     this.#reportInTurn = inTurn((values) => this.#reportAll(values), MOST_AT_ONCE);
   }
 
@@ -269,8 +270,9 @@ export class Sender {
 
   async #deliver(early: boolean): Promise<Delivery> {
     // After the opt-out no report is sent, and no token is made.
-    const nobody = { token: "", evaluatorToken: "" };
-    const target = { ...this.#target, ...((await this.#readOptOut()) ? nobody : await this.#readTokens()) };
+    const nobody = { collectorToken: (): string => "", evaluatorToken: (): string => "" };
+    const tokens = (await this.#readOptOut()) ? nobody : await this.#readTokens();
+    const target = this.#targetOf(tokens);
     const delivering = {
       store: this.#store,
       campaign: this.#campaign,
@@ -298,7 +300,7 @@ export class Sender {
 
   async #leave(): Promise<void> {
     if (this.#tokens === undefined || this.#optedOut) return;
-    const target = { ...this.#target, ...this.#tokens };
+    const target = this.#targetOf(this.#tokens);
     // Evaluations end when the page closes. They are requested now, so that the answers come in time if the page is not
     // closed.
     this.#asking?.ask(target, true).catch(() => undefined);
@@ -308,6 +310,10 @@ export class Sender {
     this.#log.add("sent", sent);
     // A page that is only hidden, and not closed, continues here.
     await this.#present.refreshed("sends");
+  }
+
+  #targetOf(tokens: Tokens): Target {
+    return { ...this.#target, ...tokens, window: this.#making.arrivals.present(), length: this.#making.window };
   }
 
   /** Return the milliseconds until there may be work for a delivery. */
@@ -329,6 +335,7 @@ export class Sender {
 
   async #readTokens(): Promise<Tokens> {
     // The tokens are read each time, because another tab may have deleted them at an opt-out.
-    return (this.#tokens = await clientTokens(this.#store, this.#campaign));
+    const [tokens] = await Promise.all([clientTokens(this.#store, this.#campaign), this.#making.arrivals.read()]);
+    return (this.#tokens = tokens);
   }
 }

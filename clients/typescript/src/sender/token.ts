@@ -1,44 +1,65 @@
-import { freshBytes } from "../maths/words.js";
-import { valueOf, type Entry, type Store } from "../store/store.js";
+/**
+ * Client tokens: what a client shows to a collector or an evaluator in one window (docs/adr/0051).
+ *
+ * A token is derived from a secret of the campaign's queue, so no two windows and no two collectors see equal tokens of
+ * one client, and nobody without the secret can link them. The secret is never sent.
+ */
 
-const TOKEN_BYTES = 32;
+import { concat, hex, unhex, utf8 } from "../bytes.js";
+import { Untrusted } from "../errors.js";
+import { freshBytes } from "../maths/words.js";
+import { hmacSha256 } from "../sha256.js";
+import { valueOf, type Store } from "../store/store.js";
+import type { Terms } from "../trust/asked.js";
+
+/** The name of every evaluator in the derivation of its tokens. */
+const EVALUATOR_NAME = "evaluator";
+const DOMAIN = "hushcount client token 1";
+const SECRET_BYTES = 32;
 const MOST_TOKENS = 1_000_000;
 
-/** A client's own secrets for a campaign. */
+/** Who gets the token. An evaluator that knew a token for the collector could use up the client's cap there. */
+export type Role = "collector" | "evaluator";
+
+/** The tokens of this client in its campaign. */
 export interface Tokens {
-  /**
-   * The collector uses this token to tell clients apart for the cap, and stores the token's hash under a key of the
-   * window.
-   */
-  readonly token: string;
-  /**
-   * A second token, for the evaluator. If the evaluator got the collector's token, it could post in the client's name
-   * and use up the client's cap.
-   */
-  readonly evaluatorToken: string;
+  /** Return the token for a collector, in the window that began at a time, in milliseconds since 1970. */
+  collectorToken(name: string, window: number): string;
+  /** Return the token for the evaluator in that window. */
+  evaluatorToken(window: number): string;
 }
 
 /**
- * Return this client's tokens for a campaign; the first call makes the tokens, and all tabs get the same tokens.
+ * Return HMAC-SHA-256, in base64url without padding, of the domain, each text with its length, and the window.
  *
- * Privacy: each campaign has its own tokens, so that nobody can link one client's reports of two campaigns.
+ * @param name the collector's name in the signed campaign file, or EVALUATOR_NAME; never a part of an address.
+ * @param window when the window of the first attempt began, in seconds since 1970.
  */
-export function clientTokens(store: Store, campaign: string): Promise<Tokens> {
-  const keys = [keyOf(campaign), `${keyOf(campaign)}/evaluator`];
-  return store.change(keys, (found) => {
-    const put: Entry[] = [];
-    const [token = "", evaluatorToken = ""] = keys.map((key, place) => {
-      const kept = valueOf(found[place]);
-      if (typeof kept === "string") return kept;
-      const made = base64Url(freshBytes(TOKEN_BYTES));
-      put.push([key, made]);
-      return made;
-    });
-    return { put, result: { token, evaluatorToken } };
-  });
+export function derivedToken(secret: Uint8Array, role: Role, campaign: string, name: string, window: number): string {
+  const start = new DataView(new ArrayBuffer(8));
+  start.setBigInt64(0, BigInt(window));
+  const texts = [role, campaign, name].map((text) => sized(utf8(text)));
+  return base64Url(hmacSha256(secret, concat(utf8(DOMAIN), ...texts, new Uint8Array(start.buffer))));
 }
 
-/** Delete the tokens of all campaigns. */
+/** Return this client's tokens for a campaign. The first call makes the secret, and all tabs get the same secret. */
+export async function clientTokens(store: Store, campaign: string): Promise<Tokens> {
+  const key = keyOf(campaign);
+  const secret = await store.change([key], ([found]) => {
+    const kept = valueOf(found);
+    if (typeof kept === "string") return { result: unhex(kept) };
+    const made = freshBytes(SECRET_BYTES);
+    return { put: [[key, hex(made)]], result: made };
+  });
+  const tokenOf = (role: Role, name: string, window: number): string =>
+    derivedToken(secret, role, campaign, name, Math.floor(window / 1000));
+  return {
+    collectorToken: (name, window) => tokenOf("collector", name, window),
+    evaluatorToken: (window) => tokenOf("evaluator", EVALUATOR_NAME, window),
+  };
+}
+
+/** Delete the secrets of all campaigns. */
 export function forgetTokens(store: Store): Promise<void> {
   return store.change([{ prefix: keyOf(""), most: MOST_TOKENS, values: false }], ([keys = []]) => ({
     remove: keys.map(([key]) => key),
@@ -46,13 +67,32 @@ export function forgetTokens(store: Store): Promise<void> {
   }));
 }
 
-/** Return the store key of the arrivals under a client's token, so that arrivals and token are deleted together. */
+/**
+ * Return the name of the collector at a site: the given one, or that of the campaign's only collector.
+ *
+ * @throws Untrusted the campaign has several collectors and no name is given, or it lacks the given one.
+ */
+export function collectorName({ id, collectors }: Pick<Terms, "id" | "collectors">, given: string | undefined): string {
+  const [only = "", ...others] = collectors;
+  if (given === undefined && others.length === 0) return only;
+  if (given !== undefined && collectors.includes(given)) return given;
+  throw new Untrusted(
+    `siteName is ${given === undefined ? "missing" : JSON.stringify(given)}, must be one of the collectors of campaign ` +
+      `${id}, ${collectors.join(", ")}`,
+  );
+}
+
+/** Return the store key of what is known of the reports sent, so that it is deleted together with the secret. */
 export function arrivedKey(campaign: string): string {
   return `${keyOf(campaign)}/arrived`;
 }
 
 function keyOf(campaign: string): string {
   return `token/${campaign}`;
+}
+
+function sized(bytes: Uint8Array): Uint8Array {
+  return Uint8Array.from([bytes.length >> 8, bytes.length & 255, ...bytes]);
 }
 
 function base64Url(bytes: Uint8Array): string {

@@ -26,6 +26,8 @@ export interface Terms {
   readonly cap: number;
   readonly minimumBatch: number;
   readonly shuffleDelta: number;
+  /** The names of the collectors that take reports. */
+  readonly collectors: readonly string[];
   /** Which clients are asked; undefined: all. */
   readonly sample: Sample | undefined;
 }

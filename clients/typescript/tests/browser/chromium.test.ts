@@ -217,12 +217,12 @@ describe.skipIf(MISSING)("in Chromium", { timeout: 60_000 }, () => {
   ])("a page that %s sends what it queued, with the token", async (_, leave, windowSeconds, then) => {
     const page = await newTab();
     await page.evaluate(
-      async ([address, keys]) => {
-        const { sender } = await tools.open(address, keys, { delaySeconds: 86_400 });
+      async ([address, keys, window]) => {
+        const { sender } = await tools.open(address, keys, { delaySeconds: 86_400, windowSeconds: window });
         sender.start();
         await Promise.all(["one", "two", "three"].map((value) => sender.report(value)));
       },
-      given(),
+      [...given(), windowSeconds] as const,
     );
     expect(served.collector.arrived).toEqual([]);
     await leave(page);
