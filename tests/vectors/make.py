@@ -29,6 +29,7 @@ from tests.vectors.subjects import (
     sealing,
     signatures,
     thresholds,
+    tokens,
 )
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
@@ -51,6 +52,7 @@ SUBJECTS = {
     "sealing": sealing.data,
     "signatures": signatures.data,
     "thresholds": thresholds.data,
+    "tokens": tokens.data,
 }
 """File to what makes its content."""
 

@@ -33,9 +33,8 @@ def hexed(entry: Entry, name: str) -> bytes:
 
 
 def answer(entry: Entry) -> Entry:
-    said = {
-        delivery.fate(*one) for one in product(*(entry[name] for name in ("status", "body", "retry_after", "reports")))
-    }
+    axes = ("status", "body", "retry_after", "reports", "date")
+    said = {delivery.fate(*one) for one in product(*(entry[name] for name in axes))}
     ((fate, reason, wait),) = said
     if fate == "sent":
         return {"fate": fate, "wait": wait}
@@ -240,6 +239,10 @@ def sample(entry: Entry) -> Entry:
     return {"bucket": bucket}
 
 
+def token(entry: Entry) -> Entry:
+    return {"token": trust.token(entry)}
+
+
 def signature(entry: Entry) -> Entry:
     if entry["rule"] == "bytes":
         trust.verify(entry["keys"], entry["purpose"], hexed(entry, "payload"), entry["signature"])
@@ -284,6 +287,7 @@ READERS: dict[str, Callable[[Entry], Any]] = {
     "sealing": sealing,
     "signatures": signature,
     "thresholds": threshold,
+    "tokens": token,
 }
 CAMPAIGNS = {entry["name"]: entry["file"] for entry in content("campaigns")["accept"]}
 REPORTS = content("reports")

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime, timezone
 from typing import Any
 
 LONGEST = 86_400.0
+WINDOW = datetime(2026, 10, 22, tzinfo=timezone.utc)
 
 
-def fate(status: int, body: list[str], retry_after: str, reports: int) -> tuple[str, str, float]:
+def fate(status: int, body: list[str], retry_after: str, reports: int, date: list[str]) -> tuple[str, str, float]:
     """Return what the client does, why, and after how many seconds at least."""
     name = problem(*body)
     if status == 202:
         return "sent", "", 0.0
+    if status == 425 and name == "window_not_begun" and date[0] and not date[1]:
+        said = datetime.strptime(date[0], "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=timezone.utc)
+        if said < WINDOW:
+            return "early", name, min((WINDOW - said).total_seconds(), LONGEST)
     if status in (408, 425, 429) or status >= 500:
         asked = float(retry_after) if retry_after and set(retry_after) <= set("0123456789") else 0.0
         return "again", name or f"status_{status}", min(asked, LONGEST)
@@ -21,7 +27,8 @@ def fate(status: int, body: list[str], retry_after: str, reports: int) -> tuple[
         return "smaller" if reports > 1 else "dropped", name or "too_long", 0.0
     if status < 400 or not name:
         return "refused", "no_collector", 0.0
-    known = {"epoch_closed": "closed", "unknown_fingerprint": "closed", "epoch_not_begun": "again"}
+    known = {"epoch_closed": "closed", "unknown_fingerprint": "closed"}
+    known |= dict.fromkeys(("epoch_not_begun", "window_over"), "again")
     return known.get(name, "dropped"), name, 0.0
 
 

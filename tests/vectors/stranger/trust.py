@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 import re
 from datetime import datetime
@@ -68,7 +70,7 @@ def check_campaign(file: Any) -> None:
         require(not isinstance(value, int) or abs(value) <= LARGEST, "integer_too_large")
     _table(
         file,
-        "format id epoch memory memory_values shuffle keys unicode",
+        "format id epoch memory memory_values shuffle collectors keys unicode",
         "previous mechanism dictionary discovery sample",
     )
     require(file["format"] == 2, "wrong_format")
@@ -90,6 +92,10 @@ def check_campaign(file: Any) -> None:
     require(useful, "of_no_use")
     if "dictionary" in file:
         _check_dictionary(_table(file["dictionary"], "path items digest"))
+    named = file["collectors"]
+    require(isinstance(named, list) and 1 <= len(named) <= 16, "collectors")
+    require(all(isinstance(name, str) and _ID.fullmatch(name) is not None for name in named), "collectors")
+    require(len(set(named)) == len(named), "collectors")
     if "sample" in file:
         _check_sample(_table(file["sample"], "layer buckets"))
     if "discovery" in file:
@@ -359,6 +365,24 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
         asked = sum(end - first for first, end in file["sample"]["buckets"])
         require(asked >= 10_000 * limits["least_share"], "least_share")
     require(max(sealed_bytes(file).values()) <= limits["max_report_bytes"], "report_bytes")
+
+
+def token(entry: Content) -> str:
+    """Return a client token; Refused unless the site's name is that of one of the collectors."""
+    named, name = entry["collectors"], entry["site"]
+    if entry["role"] == "evaluator":
+        name = "evaluator"
+    else:
+        name = named[0] if name is None and len(named) == 1 else name
+        require(name in named, "collector_name")
+    message = b"hushcount client token 1"
+    for text in (entry["role"], entry["campaign"], name):
+        message += len(text).to_bytes(2, "big") + text.encode()
+    message += (entry["window"] % (1 << 64)).to_bytes(8, "big")
+    key = bytes.fromhex(entry["secret"]).ljust(64, b"\0")
+    inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in key) + message).digest()
+    whole = hashlib.sha256(bytes(byte ^ 0x5C for byte in key) + inner).digest()
+    return base64.b64encode(whole, b"-_").decode().rstrip("=")
 
 
 def bucket(layer: str, id_: str) -> int:

@@ -16,7 +16,10 @@ _STATUSES = (
     100, 200, 201, 202, 204, 206, *range(301, 309), *range(400, 432), 451, 499, *range(500, 505), 511, 599, 999,
 )  # fmt: skip
 _PROBLEM = "application/problem+json"
-_NAMES = ("epoch_closed", "unknown_fingerprint", "epoch_not_begun", "too_long", "wrong_length", "a_name_of_the_future")
+_NAMES = (
+    "epoch_closed", "unknown_fingerprint", "epoch_not_begun", "window_not_begun", "window_over", "too_long",
+    "wrong_length", "a_name_of_the_future",
+)  # fmt: skip
 _BODIES = (
     ("", ""),
     ("text/html; charset=utf-8", "<html>Pay for this network"),
@@ -37,12 +40,22 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "body": tuple(list(body) for body in _BODIES),
     "retry_after": _RETRIES,
     "reports": (1, 2, 1000),
+    "date": (
+        ["", ""],
+        [_DATE, ""],
+        [_DATE, "60"],
+        ["Thu, 22 Oct 2026 00:00:00 GMT", ""],
+        ["Mon, 12 Oct 2026 07:28:00 GMT", ""],
+    ),
 }
+_WINDOW = 1_792_627_200
+"""When the window of the reports' token began: 2026-10-22T00:00:00Z."""
 
 
-def _meaning(status: int, body: list[str], retry_after: str, reports: int) -> tuple[str, str, float]:
-    headers = {"content-type": body[0], "retry-after": retry_after}
-    said = verdict(Reply(status, {name: text for name, text in headers.items() if text}, body[1].encode()), reports)
+def _meaning(status: int, body: list[str], retry_after: str, reports: int, date: list[str]) -> tuple[str, str, float]:
+    headers = {"content-type": body[0], "retry-after": retry_after, "date": date[0], "age": date[1]}
+    reply = Reply(status, {name: text for name, text in headers.items() if text}, body[1].encode())
+    said = verdict(reply, reports, _WINDOW)
     return said.fate, said.reason, said.wait
 
 
@@ -67,8 +80,9 @@ def data() -> dict[str, Any]:
     sent = [{name: value for name, value in row.items() if name != "reason"} for row in rows if row["fate"] == "sent"]
     return {
         "subject": "answers",
-        "about": "Status, body (media type, text), Retry-After and number of reports to what becomes of these, and the "
-        "seconds to wait at least; a row stands for every combination of its values",
+        "about": "Status, body (media type, text), Retry-After, number of reports, and Date with Age, to what becomes "
+        "of these, and the seconds to wait at least, for a token of window 20261022T000000Z; a row stands for every "
+        "combination of its values",
         "accept": sent,
         "refuse": [row for row in rows if row["fate"] != "sent"],
     }

@@ -211,6 +211,10 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
             {"layer": ""}, {"layer": "No Layer"}, {"layer": 7},
         )
     ),
+    *(
+        ("collectors", "grr", {"collectors": part})
+        for part in ([], ["one", "one"], ["One"], [""], [7], "one", {"one": 1}, [f"c{number}" for number in range(17)])
+    ),
     ("missing_field", "sample", {"sample": {"layer": None}}),
     ("unknown_field", "sample", {"sample": {"share": 0.5}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": None}}}),
