@@ -114,7 +114,7 @@ export class Asking {
   add(rows: readonly Queued[]): void {
     for (const row of rows) {
       const begun = this.#begun.get(row.waiting);
-      if (begun !== undefined) this.#open.add({ ...begun, row });
+      if (begun !== undefined) this.#open.add(own({ ...begun, row }));
     }
   }
 
