@@ -199,7 +199,7 @@ def test_whatever_clocks_and_networks_do_at_most_the_cap_is_taken_in_a_window(mo
         assert one.holds(), (seed, one.cap, one.taken)
         assert all(len(tokens) == 1 for tokens in one.tokens.values()), "the same bytes, the same token"
         taken += sum(map(len, one.taken.values()))
-    assert taken > 1000
+    assert taken > 500, "the search is not idle"
 
 
 def test_the_search_sees_a_collector_that_takes_reports_before_their_window(monkeypatch: pytest.MonkeyPatch) -> None:
