@@ -24,8 +24,8 @@ const MOST_BYTES = 60_000;
  * not closed. If the page closes, nobody gets the answer, but a note has the time when the reports left
  * (left-notes.ts). The collector takes them in the present window or never, and the next page sends the same bytes again
  * only in this window, in which equal bytes count once (arrivals.ts). Without a note, a page sends the reports again in
- * later windows too, and after the operator's grace period such reports count twice. `sendBeacon` is not used: it cannot send the header with the client token, without
- * which the cap would have no effect.
+ * later windows too, and after the operator's grace period such reports count twice. `sendBeacon` is not used: it cannot
+ * send the header with the client token, without which the cap would have no effect.
  */
 export class Leaving {
   readonly #reports = new Map<string, Queued>();
