@@ -8,7 +8,7 @@ with the queue.
 from __future__ import annotations
 
 import base64
-import hmac
+import hashlib
 import secrets
 from typing import Literal
 
@@ -20,13 +20,13 @@ Role = Literal["collector", "evaluator"]
 """Who gets the token. An evaluator that knew a token for the collector could use up the client's cap there."""
 EVALUATOR_NAME = "evaluator"
 """The name of every evaluator in the derivation of its tokens."""
-_DOMAIN = b"hushcount client token 1"
+_PURPOSE = b"window token"
 _KEY = "token_key"
-_SECRET_BYTES = 32
+_SECRET_BYTES = _TOKEN_BYTES = 32
 
 
 def derived_token(secret: bytes, role: Role, campaign: str, name: str, window: int) -> str:
-    """Return HMAC-SHA-256, in base64url without padding, of the domain, each text with its length, and the window.
+    """Return a keyed BLAKE2b, in base64url without padding, of each text with its length, and of the window.
 
     Args:
         secret: 32 random bytes.
@@ -34,8 +34,9 @@ def derived_token(secret: bytes, role: Role, campaign: str, name: str, window: i
         window: when the window of the first attempt began, in seconds since 1970.
     """
     texts = b"".join(_sized(text.encode()) for text in (role, campaign, name))
-    message = _DOMAIN + texts + window.to_bytes(8, "big", signed=True)
-    return base64.urlsafe_b64encode(hmac.digest(secret, message, "sha256")).rstrip(b"=").decode()
+    message = texts + window.to_bytes(8, "big", signed=True)
+    derived = hashlib.blake2b(message, key=secret, digest_size=_TOKEN_BYTES, person=_PURPOSE).digest()
+    return base64.urlsafe_b64encode(derived).rstrip(b"=").decode()
 
 
 def token_of(queue: Queue, role: Role, name: str, window: int) -> str:

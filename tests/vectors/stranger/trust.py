@@ -375,13 +375,12 @@ def token(entry: Content) -> str:
     else:
         name = named[0] if name is None and len(named) == 1 else name
         require(name in named, "collector_name")
-    message = b"hushcount client token 1"
-    for text in (entry["role"], entry["campaign"], name):
-        message += len(text).to_bytes(2, "big") + text.encode()
+    message = b"".join(
+        len(text).to_bytes(2, "big") + text.encode() for text in (entry["role"], entry["campaign"], name)
+    )
     message += (entry["window"] % (1 << 64)).to_bytes(8, "big")
-    key = bytes.fromhex(entry["secret"]).ljust(64, b"\0")
-    inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in key) + message).digest()
-    whole = hashlib.sha256(bytes(byte ^ 0x5C for byte in key) + inner).digest()
+    key = bytes.fromhex(entry["secret"])
+    whole = hashlib.blake2b(message, digest_size=32, key=key, person=b"window token").digest()
     return base64.b64encode(whole, b"-_").decode().rstrip("=")
 
 

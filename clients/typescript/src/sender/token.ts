@@ -5,17 +5,16 @@
  * one client, and nobody without the secret can link them. The secret is never sent.
  */
 
-import { concat, hex, unhex, utf8 } from "../bytes.js";
+import { blake2b, concat, hex, unhex, utf8 } from "../bytes.js";
 import { Untrusted } from "../errors.js";
 import { freshBytes } from "../maths/words.js";
-import { hmacSha256 } from "../sha256.js";
 import { valueOf, type Store } from "../store/store.js";
 import type { Terms } from "../trust/asked.js";
 
 /** The name of every evaluator in the derivation of its tokens. */
 const EVALUATOR_NAME = "evaluator";
-const DOMAIN = "hushcount client token 1";
 const SECRET_BYTES = 32;
+const TOKEN = { length: 32, person: "window token" };
 const MOST_TOKENS = 1_000_000;
 
 /** Who gets the token. An evaluator that knew a token for the collector could use up the client's cap there. */
@@ -30,7 +29,7 @@ export interface Tokens {
 }
 
 /**
- * Return HMAC-SHA-256, in base64url without padding, of the domain, each text with its length, and the window.
+ * Return a keyed BLAKE2b, in base64url without padding, of each text with its length, and of the window.
  *
  * @param name the collector's name in the signed campaign file, or EVALUATOR_NAME; never a part of an address.
  * @param window when the window of the first attempt began, in seconds since 1970.
@@ -39,7 +38,7 @@ export function derivedToken(secret: Uint8Array, role: Role, campaign: string, n
   const start = new DataView(new ArrayBuffer(8));
   start.setBigInt64(0, BigInt(window));
   const texts = [role, campaign, name].map((text) => sized(utf8(text)));
-  return base64Url(hmacSha256(secret, concat(utf8(DOMAIN), ...texts, new Uint8Array(start.buffer))));
+  return base64Url(blake2b(concat(...texts, new Uint8Array(start.buffer)), { ...TOKEN, key: secret }));
 }
 
 /** Return this client's tokens for a campaign. The first call makes the secret, and all tabs get the same secret. */
