@@ -1,1 +1,0 @@
-{"key_id":"2ec1aefc4fba8c17","signature":"3813e9e92134c296fd6e6087c5c3fc0bd0f2028ef783fea0a60b6fc29ad736242202baed16afa47bf0b1c47a2fc10c6dcfca08a96f245cfbf1cc1cd684356907"}
