@@ -20,7 +20,7 @@ docker compose run --rm setup '
     cp aux-signer-keys/public.json trusted/aux-server
     cp analyzer-signer-keys/public.json trusted/analyzer
     hushcount campaign new --id settings --mechanism ais --epsilon 2 --dictionary settings.txt --discovery-epsilon 1 \
-              --min-batch 20 --keys analyzer-keys --keys aux-server-keys --config shuffler.toml --out campaign.json
+              --min-batch 20 --keys analyzer-keys --keys aux-server-keys --out campaign.json
     hushcount campaign sign --campaign campaign.json --keys operator-keys
     hushcount campaign redact --campaign campaign.json --out redacted.json
     hushcount campaign policy --campaign campaign.json --keys operator-keys/public.json --out policy.json

@@ -93,7 +93,6 @@ def new_campaign(
         Option(
             "--config",
             "-c",
-            envvar="HUSHCOUNT_CONFIG",
             help="Deployment file: its collectors take the reports, and keys and buckets of its campaigns are not used "
             "again.",
         ),

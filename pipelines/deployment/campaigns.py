@@ -112,9 +112,10 @@ def collector_names(deployment: Deployment) -> tuple[str, ...]:
 
 
 def unnamed_collectors(deployment: Deployment, campaign: Campaign) -> str:
-    """Return a sentence on the deployment's collectors that a campaign lacks; empty if it names all of them."""
-    lacking = ", ".join(name for name in collector_names(deployment) if name not in campaign.collectors)
-    if not lacking:
+    """Return a sentence on the deployment's collectors that a campaign lacks; empty if that links no two collectors."""
+    names = collector_names(deployment)
+    lacking = ", ".join(name for name in names if name not in campaign.collectors)
+    if not lacking or len(names) == 1:
         return ""
     return (
         f"campaign {campaign.id} lacks {lacking} of the deployment's collectors, so clients show there the token that "

@@ -37,3 +37,9 @@ def test_doctor_names_a_collector_that_a_campaign_lacks(site: Site) -> None:
     assert found.verdict == "bad"
     assert "campaign words lacks north of the deployment's collectors" in found.says
     assert "hushcount campaign new --config" in (found.cure or "")
+
+
+def test_the_only_collector_may_have_another_name(tmp_path: Path) -> None:
+    only = Site(tmp_path, settings='collectors = ["front"]')
+    assert Campaign.read(only.campaign).collectors == ("one",)
+    assert not [check for check in examine(only.deployment, at(0.5)) if check.name.startswith("collectors named")]
