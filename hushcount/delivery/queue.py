@@ -175,8 +175,9 @@ class Queue:
         tables.executemany(
             "UPDATE rows SET first_window = ?, is_tried = 1 WHERE id = ?", [(window, row) for row in new[:room]]
         )
-        tables.executemany("DELETE FROM rows WHERE id = ?", [(row,) for row in new[room:]])
-        return [row for row in rows if row[_ALIKE] not in new[room:]]
+        over = set(new[room:])
+        tables.executemany("DELETE FROM rows WHERE id = ?", [(row,) for row in over])
+        return [row for row in rows if row[_ALIKE] not in over]
 
     def remove(self, claimed: Claimed, fact: str = "", remake: Remake | None = None) -> int:
         """Remove claimed reports that were sent or given up, and change a fact; return how many reports were there."""
