@@ -21,8 +21,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from hushcount.campaigns.campaign import Stream
 from hushcount.delivery.database import Database
 from hushcount.delivery.waiting import EVALUATION, Claimed, Settled, Turn, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
@@ -62,9 +63,22 @@ Remake = Callable[[str | None, int], str]
 """A function that makes a new fact from the old fact and from the number of reports that were removed."""
 
 
-_Row = tuple[Any, ...]
-_ALIKE = 5
-"""How many columns of a row in a claim are alike in all its rows; the id follows."""
+class _Row(NamedTuple):
+    """A row that may be claimed. The rows of a claim are alike in the first columns, those of `_ALIKE`."""
+
+    fingerprint: str
+    stream: Stream
+    collector: str
+    cap: int
+    window: int
+    id: int
+    body: bytes
+    value: bytes | None
+    due: float
+    is_tried: int
+
+
+_ALIKE = "fingerprint, stream, collector, cap, coalesce(first_window, :window)"
 
 
 class Group(NamedTuple):
@@ -129,34 +143,32 @@ class Queue:
             turn: the present window.
         """
         known = {"campaign": self.campaign, "now": now, "lease": self.lease, "plain": plain, "early": early}
-        of = {**known, "window": turn.window, "most_rows": most_rows}
+        known |= {"window": turn.window, "most_rows": most_rows}
         # These SQL statements are put together from constants of this module only.
         free = f"FROM rows WHERE campaign = :campaign AND {_FREE} AND {_DUE} AND (:plain OR fingerprint <> '')"
-        alike = "fingerprint, stream, collector, cap, coalesce(first_window, :window)"
-        columns = f"{alike}, id, body, value, due, is_tried {free}"
+        columns = f"{_ALIKE}, id, body, value, due, is_tried {free}"
+        same = f"({_ALIKE}) = (:fingerprint, :stream, :collector, :cap, :of_window)"
         with self.database.change() as tables:
-            first = tables.execute(f"SELECT {columns} ORDER BY due, id LIMIT 1", of).fetchone()
-            if first is None:
+            found = tables.execute(f"SELECT {columns} ORDER BY due, id LIMIT 1", known).fetchone()
+            if found is None:
                 return None
-            of |= {f"of_{place}": value for place, value in enumerate(first[:_ALIKE])}
-            same = ", ".join(f":of_{place}" for place in range(_ALIKE))
-            rows = tables.execute(
-                f"SELECT {columns} AND ({alike}) = ({same}) ORDER BY due, id LIMIT :most_rows", of
-            ).fetchall()
-            rows = rows[: max(1, min(len(rows), most_bytes // max(1, len(first[_ALIKE + 1]))))]
-            going = rows if not first[0] else self._going(tables, rows, turn)
+            first = _Row(*found)
+            of = {**first._asdict(), **known, "of_window": first.window}
+            alike = tables.execute(f"SELECT {columns} AND {same} ORDER BY due, id LIMIT :most_rows", of).fetchall()
+            rows = [_Row(*row) for row in alike[: max(1, most_bytes // max(1, len(first.body)))]]
+            going = self._going(tables, rows, turn) if first.fingerprint else rows
             claim = secrets.token_hex(16)
             tables.executemany(
                 "UPDATE rows SET claim = ?, claimed_until = ? WHERE id = ?",
-                [(claim, now + self.lease, row[_ALIKE]) for row in going],
+                [(claim, now + self.lease, row.id) for row in going],
             )
         return Claimed(
             claim,
             _waiting(first),
-            tuple(row[_ALIKE] for row in going),
+            tuple(row.id for row in going),
             tuple(_waiting(row) for row in going),
-            tuple(row[_ALIKE] for row in going if not row[-1]),
-            first[_ALIKE - 1],
+            tuple(row.id for row in going if not row.is_tried),
+            first.window,
             len(rows) - len(going),
             (now, now + self.lease / 2.0),
         )
@@ -167,17 +179,17 @@ class Queue:
         A report may arrive in its window or in any later one, so it needs room beside the reports that came in any of
         them, and beside all tried reports, which may arrive too.
         """
-        _, stream, _, cap, window, *_ = rows[0]
+        stream, window = rows[0].stream, rows[0].window
         tried = "SELECT count(*) FROM rows WHERE campaign = ? AND stream = ? AND is_tried"
         (held,) = tables.execute(tried, (self.campaign, stream)).fetchone()
-        room = max(0, cap - held - turn.came(self._fact(tables, turn.fact), stream, window))
-        new = [row[_ALIKE] for row in rows if not row[-1]]
+        room = max(0, rows[0].cap - held - turn.came(self._fact(tables, turn.fact), stream, window))
+        new = [row.id for row in rows if not row.is_tried]
         tables.executemany(
             "UPDATE rows SET first_window = ?, is_tried = 1 WHERE id = ?", [(window, row) for row in new[:room]]
         )
         over = set(new[room:])
         tables.executemany("DELETE FROM rows WHERE id = ?", [(row,) for row in over])
-        return [row for row in rows if row[_ALIKE] not in over]
+        return [row for row in rows if row.id not in over]
 
     def remove(self, claimed: Claimed, fact: str = "", remake: Remake | None = None) -> int:
         """Remove claimed reports that were sent or given up, and change a fact; return how many reports were there."""
@@ -346,8 +358,8 @@ def _columns(one: Waiting) -> tuple[object, ...]:
 
 
 def _waiting(row: _Row) -> Waiting:
-    fingerprint, stream, collector, cap, _, _, body, value, due, _ = row
-    return Waiting(fingerprint, stream or None, bytes(body), _text(value), due, collector=collector, cap=cap)
+    body, value = bytes(row.body), _text(row.value)
+    return Waiting(row.fingerprint, row.stream or None, body, value, row.due, collector=row.collector, cap=row.cap)
 
 
 def _octets(value: str | None) -> bytes | None:
