@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Option
 
@@ -20,6 +20,9 @@ from pipelines.console.answer import Answer, note, show_json
 from pipelines.console.tables import facts
 from pipelines.files.item_files import read_listed, table_note
 from pipelines.jobs.new_campaign import create_campaign
+
+if TYPE_CHECKING:
+    from pipelines.deployment.settings import Deployment
 
 FileOption = Annotated[Path, Option("--out", help="Campaign file to write, .json.")]
 
@@ -104,6 +107,8 @@ def new_campaign(
 
     Example: hushcount campaign new --id w --mechanism ais --epsilon 1 --dictionary w.txt --keys keys --out w.json
     """
+    from pipelines.deployment.settings import Deployment
+
     settings, objective = options.parse_settings(set_)
     if dictionary is not None and open_domain:
         raise UsageError("give --dictionary or --open-domain, not both")
@@ -142,8 +147,9 @@ def new_campaign(
     following = 1 if before is None else before.epoch + 1
     start = options.begins_at(begins)
     public = directories.read_public(keys, start)
+    deployment = None if config is None else Deployment.read(config)
     if discovery.get("hash") == "oblivious":
-        used = _used(config, before)
+        used = _used(deployment, before)
         key = next_key(keys, start or MACHINE.now(), used)
         public = public.model_copy(update={"evaluator": (key,)})
     campaign = create_campaign(
@@ -157,8 +163,8 @@ def new_campaign(
         objective=objective,
         shuffle=shuffle,
         discovery={"delta": 1e-8, **discovery} if discovery else None,
-        sample=_sampled(sample, layer, id, config, before),
-        collectors=_collectors(config, before),
+        sample=_sampled(sample, layer, id, deployment, before),
+        collectors=_collectors(deployment, before),
         memory=(memory_values or (1 if before is None else before.memory_values)) if memory else 0,
         epoch=following if epoch is None else epoch,
         previous=None if before is None else before.head,
@@ -193,31 +199,27 @@ def _over(before: ShufflePart | DiscoveryPart | None, **given: object) -> dict[s
     return kept | {name: value for name, value in given.items() if value is not None}
 
 
-def _collectors(config: Path | None, before: Campaign | None) -> tuple[str, ...]:
+def _collectors(deployment: Deployment | None, before: Campaign | None) -> tuple[str, ...]:
     """Return the names of the collectors of a deployment, or those of the epoch before."""
     from pipelines.deployment.campaigns import collector_names
-    from pipelines.deployment.settings import Deployment
 
-    named = () if config is None else collector_names(Deployment.read(config))
+    named = () if deployment is None else collector_names(deployment)
     return named or ((COLLECTOR,) if before is None else before.collectors)
 
 
-def _used(config: Path | None, before: Campaign | None) -> set[str]:
+def _used(deployment: Deployment | None, before: Campaign | None) -> set[str]:
     """Return the ids of the evaluator's keys of the previous epoch, and of all campaigns of a deployment."""
-    # Imported only here, because no other command of this module needs a deployment.
     from pipelines.deployment.campaigns import used_keys
-    from pipelines.deployment.settings import Deployment
 
-    used = set() if config is None else used_keys(Deployment.read(config).campaigns)
+    used = set() if deployment is None else used_keys(deployment.campaigns)
     return used if before is None else used | {key.id for key in before.keys.evaluator}
 
 
 def _sampled(
-    share: str | None, layer: str | None, id: str, config: Path | None, before: Campaign | None
+    share: str | None, layer: str | None, id: str, deployment: Deployment | None, before: Campaign | None
 ) -> SamplePart | None:
     """Return who is asked: the sample of the epoch before, widened into free buckets of its layer to a share."""
     from pipelines.deployment.campaigns import taken_buckets
-    from pipelines.deployment.settings import Deployment
     from pipelines.epochs.samples import widened
 
     asked = None if before is None else before.sample
@@ -228,7 +230,7 @@ def _sampled(
     if before is not None and asked is None:
         raise UsageError(f"sample is {share!r}, but epoch {before.epoch} asks all clients: make another campaign")
     name = layer or (id if asked is None else asked.layer)
-    taken = [] if config is None else taken_buckets(Deployment.read(config).campaigns, name, id)
+    taken = [] if deployment is None else taken_buckets(deployment.campaigns, name, id)
     return widened(asked, name, options.share_of(share, "sample"), [sample for _, sample in taken])
 
 

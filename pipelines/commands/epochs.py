@@ -41,10 +41,11 @@ def publish_epoch(
 
     deployment = Deployment.read(config)
     part = publish(deployment, campaign, options.begins_at(begins), early=early)
-    if said := unnamed_collectors(deployment, Campaign.read(campaign)):
+    published = Campaign.read(campaign)
+    if said := unnamed_collectors(deployment, published):
         note(f"warning: {said}: make the next epoch with hushcount campaign new --config {config}")
     line = f"epoch {part.epoch} begins {part.begins.isoformat()}: {part.file}"
-    discovery = Campaign.read(campaign).discovery
+    discovery = published.discovery
     # A redacted campaign file is not for clients, so it needs no signature.
     if not signature_path(campaign).exists() and (discovery is None or discovery.hash_key_commitment is None):
         note(f"warning: {campaign} is unsigned, so clients refuse it: hushcount campaign sign, then publish it again")
