@@ -12,6 +12,7 @@ setup(
         "shuffler.collector.uploads",
         "shuffler.collector.windows",
         "evaluator",
+        "issuer",
         "analyzer",
         "aux_server",
         "pipelines",

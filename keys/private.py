@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NoReturn, TypeVar
+from typing import ClassVar, NoReturn, TypeVar
 
 import numpy as np
 from nacl.bindings import (
@@ -33,27 +33,28 @@ class Guarded:
 
     Attributes:
         id: id of its public key.
-        public_key: 32 bytes.
+        public_key: the bytes of its public key.
 
     Raises:
-        ValueError: the secret does not have 32 bytes; the error does not show the secret.
+        ValueError: the secret does not have as many bytes as its kind has; the error does not show the secret.
     """
 
     __slots__ = ("__secret", "id", "public_key")
 
+    _LENGTH: ClassVar[int] = SECRET_BYTES
     id: str
     public_key: bytes
 
     def __init__(self, secret: bytes) -> None:
-        if len(secret) != SECRET_BYTES:
-            raise ValueError(f"secret has {len(secret)} bytes, must have {SECRET_BYTES}")
+        if len(secret) != self._LENGTH:
+            raise ValueError(f"secret has {len(secret)} bytes, must have {self._LENGTH}")
         keep_out_of_dumps()
         self.__secret = secret
 
     @classmethod
     def generate(cls: type[_Key]) -> _Key:
         """Make a new key with libsodium's random number generator."""
-        return cls(random(SECRET_BYTES))
+        return cls(random(cls._LENGTH))
 
     def secret_for_storage(self) -> bytes:
         """Return the bytes of the secret, for key files and for the search for leaked keys."""

@@ -13,11 +13,14 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from hushcount.campaigns.dictionary import Dictionary, read_dictionary
 from hushcount.campaigns.parts import (
     COLLECTOR,
+    DAY_SECONDS,
     MOST_COLLECTORS,
+    MOST_PASSES_A_DAY,
     DictionaryPart,
     DiscoveryPart,
     Identifier,
     MechanismPart,
+    PassesPart,
     SamplePart,
     ShufflePart,
 )
@@ -64,6 +67,9 @@ class Campaign(Part):
     shuffle: ShufflePart = Field(default_factory=ShufflePart)
     discovery: DiscoveryPart | None = None
     sample: SamplePart | None = Field(default=None, description="which clients are asked; absent: all")
+    passes: PassesPart | None = Field(
+        default=None, description="tokens that an issuer signs; absent: each client makes its own"
+    )
     collectors: tuple[Identifier, ...] = Field(
         default=(COLLECTOR,),
         min_length=1,
@@ -98,9 +104,13 @@ class Campaign(Part):
         if bool(self.keys.evaluator) != self.is_oblivious:
             needed = "one key with an oblivious hash" if self.is_oblivious else "no key without an oblivious hash"
             wrong.append(f"keys.evaluator: holds {len(self.keys.evaluator)} keys, must hold {needed}")
-        for role, listed in self.keys:
-            if len(listed) > 1:
-                wrong.append(f"keys.{role}: {len(listed)} keys, must be one; put a new key into the next epoch's file")
+        if self.passes is not None and (number := self.passes_a_day) > MOST_PASSES_A_DAY:
+            wrong.append(f"passes: a client would need {number} a day, must be at most {MOST_PASSES_A_DAY}")
+        wrong += [
+            f"keys.{role}: {len(listed)} keys, must be one; put a new key into the next epoch's file"
+            for role, listed in self.keys
+            if len(listed) > 1
+        ]
         shared = {key.id for key in self.keys.analyzer} & {key.id for key in self.keys.aux_server}
         if shared:
             wrong.append(f"keys: {', '.join(sorted(shared))} is of both roles, so one party could open both layers")
@@ -151,7 +161,8 @@ class Campaign(Part):
         """BLAKE2b-256 of all fields that a publisher may not change from one epoch to the next (`Delegation`).
 
         The publisher may change the dictionary, the mechanism's parameters and the hash key, but nothing that raises a
-        client's cost. The delegation lists the evaluator's keys that the publisher may name.
+        client's cost. The delegation lists the evaluator's keys that the publisher may name. The publisher may add days
+        to the keys of passes: with keys of its own it could let forgers in, but not link clients, who all see one log.
         """
         data = self._fixed()
         for name in ("epoch", "previous"):
@@ -162,6 +173,8 @@ class Campaign(Part):
             del data["mechanism"]["parameters"]
         if self.discovery is not None:
             data["discovery"].pop("hash_key_commitment", None)
+        if self.passes is not None:
+            data["passes"] = {"seconds": self.passes.seconds}
         del data["keys"]["evaluator"]
         return hashlib.blake2b(canonical_json(data), digest_size=32, person=b"campaign terms").digest()
 
@@ -239,6 +252,11 @@ class Campaign(Part):
     def asked(self) -> float:
         """The share of all clients that the campaign asks, in (0, 1]."""
         return 1.0 if self.sample is None else self.sample.share
+
+    @property
+    def passes_a_day(self) -> int:
+        """How many passes each client asks for a day: one for each period, of its collector and of the evaluator."""
+        return 0 if self.passes is None else DAY_SECONDS // self.passes.seconds * (1 + self.is_oblivious)
 
     @property
     def is_oblivious(self) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from datetime import date
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import Field, field_serializer, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_serializer, field_validator, model_validator
 
 from hushcount.campaigns.dictionary import MOST_ITEMS, Dictionary
 from hushcount.discovery.keep_rules import Relation, RuleName
@@ -28,6 +29,9 @@ BUCKETS = 10_000
 """The number of buckets of a layer."""
 MOST_LAYERS = 3
 """The most layers of an app and of an installation, because the list of campaigns that ask somebody is a pseudonym."""
+DAY_SECONDS = 86_400
+MOST_PASS_DAYS = 100
+MOST_PASSES_A_DAY = 24
 _MOST_RANGES = 100
 _Bucket = Annotated[int, Field(ge=0, le=BUCKETS)]
 _LARGE = re.compile(r"[1-9][0-9]{15,19}")  # a seed has 64 digits
@@ -134,6 +138,29 @@ class SamplePart(Part):
             any(first <= their_first and their_end <= end for first, end in self.buckets)
             for their_first, their_end in other.buckets
         )
+
+
+def _divides_day(seconds: int) -> int:
+    if DAY_SECONDS % seconds:
+        raise ValueError(f"is {seconds}, must divide a day, {DAY_SECONDS}")
+    return seconds
+
+
+PassSeconds = Annotated[
+    int,
+    Field(ge=3600, le=DAY_SECONDS, description="seconds in which a pass is good: they divide a day"),
+    AfterValidator(_divides_day),
+]
+
+
+class PassesPart(Part):
+    """Client tokens that an issuer signs: clients have one for each period and party (docs/adr/0053)."""
+
+    seconds: PassSeconds
+    first: date = Field(description="the first day with keys, in UTC")
+    days: tuple[Hex32, ...] = Field(
+        min_length=1, max_length=MOST_PASS_DAYS, description="BLAKE2b-256 of the issuer's public keys of each day"
+    )
 
 
 class DiscoveryPart(Part):

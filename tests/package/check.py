@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PARTIES = ("keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
+PARTIES = ("keys", "service", "shuffler", "evaluator", "issuer", "analyzer", "aux_server", "pipelines")
 ABOUT = ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "requirements.lock")
 # Folders that are projects of their own: what each ships beside modules.
 OWN = {

@@ -89,6 +89,7 @@ CHANGES: dict[str, Any] = {
     "dictionary.items": 4,
     "dictionary.digest": "0" * 64,
     "sample": {"layer": "shared", "buckets": [[0, 500]]},
+    "passes": {"seconds": 86400, "first": "2026-11-28", "days": ["ab" * 32]},
     "shuffle.cap": 3,
     "shuffle.minimum_batch": 11,
     "shuffle.delta": 2e-7,
