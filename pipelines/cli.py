@@ -30,6 +30,7 @@ KEYS = (
     Row("list", "Show states, dates, ids and public keys.", "keys:list_keys"),
     Row("rotate", "Make the next keys, for the campaign of the next epoch.", "keys:rotate_keys"),
     Row("retire", "Destroy a private key: nobody can open its reports again.", "keys:retire_key"),
+    Row("passes", "Make the issuer's keys, by which clients show that they may report.", "keys:pass_keys"),
     Row("rehearse", "Prove that the parties can open the reports of a campaign's clients.", "keys:rehearse_keys"),
 )
 LEDGER = (
@@ -71,6 +72,7 @@ HUSHCOUNT = {
     "Operate": (
         Row("collect", "Take sealed reports over HTTP, and store them by window.", "operate:collect"),
         Row("evaluate", "Answer clients' blinded elements with the key of an epoch.", "operate:evaluate"),
+        Row("issue", "Sign the passes of clients that may report.", "operate:issue"),
         Row("run", "Close due windows; shuffle, discover and analyze them.", "operate:run"),
         Row("status", "Show how many reports were counted, wait, or were rejected.", "status:status"),
         Row("campaign", "Make, sign, publish and check campaign files.", CAMPAIGN, "show --campaign words.json"),

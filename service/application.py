@@ -32,7 +32,7 @@ from service.exchange import (
 )
 from service.metrics import ServiceMetrics
 from service.refusals import REFUSED_OUTSIDE, Headers, Refused
-from service.settings import ServicePart
+from service.settings import ListeningPart
 
 _DIRECTORIES = re.compile(r"\S*/")
 PATHS = ("/healthz", "/readyz", "/metrics")
@@ -45,7 +45,7 @@ class Setup(Protocol):
     """The settings of a service that its application reads."""
 
     @property
-    def settings(self) -> ServicePart: ...
+    def settings(self) -> ListeningPart: ...
 
     @property
     def metrics_reader(self) -> BearerToken | None: ...
@@ -130,7 +130,7 @@ async def _tell(service: Told, scope: Scope, send: Send) -> None:
         raise not_found()
     require_method(scope, "GET", "HEAD")
     if path == "/metrics" and reader is not None:
-        reader.client(header(scope, reader.header))
+        reader.require_shown(header(scope, reader.header))
         await answer(send, 200, METRICS, generate_latest(service.metrics.registry))
     elif path == "/readyz":
         faults = [without_directories(fault) for fault in service.faults()]

@@ -26,7 +26,7 @@ from service.refusals import (
     Refused,
     try_again,
 )
-from service.settings import ServicePart
+from service.settings import ListeningPart
 
 _LOG = logging.getLogger("hushcount.service")
 _MOST_HEAD_BYTES = 1 << 14
@@ -41,7 +41,7 @@ _SWEEP_SECONDS = 0.5
 class LimitedConfig(Config):
     """The server's configuration, with the service's settings and metrics for each connection."""
 
-    def __init__(self, app: Any, settings: ServicePart, metrics: ServiceMetrics) -> None:
+    def __init__(self, app: Any, settings: ListeningPart, metrics: ServiceMetrics) -> None:
         super().__init__(
             app,
             http=LimitedProtocol,

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -19,7 +20,7 @@ from hushcount.errors import HushcountError, UsageError
 from service.connection_limits import LimitedConfig, enforce_limits
 from service.exchange import App
 from service.metrics import ServiceMetrics
-from service.settings import ServicePart
+from service.settings import ListeningPart
 from service.window_folders import locked
 
 _LOG = logging.getLogger("hushcount.service")
@@ -52,7 +53,7 @@ class Kept:
 
 
 def serve(
-    make: Callable[[], Started], application: Callable[[Started], App], settings: ServicePart, kept: Kept
+    make: Callable[[], Started], application: Callable[[Started], App], settings: ListeningPart, kept: Kept
 ) -> None:
     """Make a service, and answer until SIGTERM or SIGINT; then stop it.
 
@@ -68,7 +69,7 @@ async def serve_on(
     listener: socket.socket,
     make: Callable[[], Started],
     application: Callable[[Started], App],
-    settings: ServicePart,
+    settings: ListeningPart,
     kept: Kept,
 ) -> None:
     """Make a service, and answer on a listening socket until a signal; the directory is locked already."""
@@ -81,9 +82,9 @@ async def serve_on(
     limits = asyncio.create_task(enforce_limits(server.server_state))
     host, port = listener.getsockname()[:2]
     facts = {"campaigns": len(service.campaigns), kept.service: settings.name}
-    log.info("started", extra={"host": host, "port": port, **facts})
+    started = partial(log.info, "started", extra={"host": host, "port": port, **facts})
     try:
-        await server.until_signalled(listener)
+        await server.until_signalled(listener, started)
     finally:
         limits.cancel()
         # Even if the server failed, the service must stop properly, so that the data of answered requests is on the
@@ -98,11 +99,12 @@ async def serve_on(
 class Server(uvicorn.Server):
     """The HTTP server without its signal handlers, which would end the process before the service has stopped."""
 
-    async def until_signalled(self, listener: socket.socket) -> None:
-        """Answer until SIGTERM or SIGINT, and then answer the requests that have arrived."""
+    async def until_signalled(self, listener: socket.socket, say_ready: Callable[[], object]) -> None:
+        """Answer until SIGTERM or SIGINT; whoever hears that it is ready may send one at once."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
+        say_ready()
         await self.serve([listener])
 
     @contextmanager

@@ -17,16 +17,12 @@ Origin = Annotated[
 """The origin of a web page as browsers write it: in lower case, without a path."""
 
 
-class ServicePart(Part):
-    """Where a service listens, who may send, and the limits of connections."""
+class ListeningPart(Part):
+    """Where a service listens, and the limits of connections."""
 
     name: CollectorName = Field(description="name of the service, unique among all that write to one store")
     host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(default=8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
-    authentication: Authentication = Field(
-        default="client-token", description="what a request must show; only client-token tells clients apart"
-    )
-    tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
     metrics_token: str | None = Field(
         default=None,
         description="file with the digest of the bearer token for /metrics, in the format of tokens; unset: there is "
@@ -44,13 +40,22 @@ class ServicePart(Part):
     )
     most_connections: int = Field(default=8192, ge=1, le=1 << 20, description="most open connections")
 
+    @property
+    def longest_body(self) -> int:
+        """Bytes of the longest body that a request may have."""
+        raise NotImplementedError
+
+
+class ServicePart(ListeningPart):
+    """A service that clients send to: who may send."""
+
+    authentication: Authentication = Field(
+        default="client-token", description="what a request must show; client-token and privacy-pass tell clients apart"
+    )
+    tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
+
     @model_validator(mode="after")
     def _check_service(self) -> ServicePart:
         if (self.authentication == "bearer") != (self.tokens is not None):
             raise ValueError("tokens: must be set with authentication bearer, and only then")
         return self
-
-    @property
-    def longest_body(self) -> int:
-        """Bytes of the longest body that a request may have."""
-        raise NotImplementedError

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from pydantic import ValidationError
+from rich.progress import track
 from typer import Exit, Option, confirm
 
+from hushcount.campaigns.parts import COLLECTOR, MOST_PASS_DAYS
 from hushcount.clock import MACHINE
+from hushcount.errors import UsageError
+from hushcount.formats.client_files import locked
+from hushcount.formats.models import explain
+from hushcount.formats.whole_files import write_over
+from hushcount.passes.pass_keys import PassParties, passes_beside, period_of, slots_a_day
 from keys import directories, rotation
+from keys.issuing import PrivatePassKeys, drawn_keys, private_file, public_keys, read_private_keys, write_private_keys
 from keys.listing import KeyListing, read_listing
 from keys.records import key_path
 from keys.roles import OPENING_ROLES, Role
 from pipelines.console import options
-from pipelines.console.answer import Answer, note
+from pipelines.console.answer import Answer, note, progress_console
+from pipelines.console.tables import facts
 
 RoleName = Literal[
     "both", "analyzer", "aux-server", "evaluator", "operator", "publisher", "shuffler", "aux-signer", "analyzer-signer",
@@ -121,6 +131,84 @@ def retire_key(
         raise Exit(1)
     rotation.retire(keys, id, early=early)
     return _listed(keys)
+
+
+def pass_keys(
+    campaign_id: Annotated[str, Option(help="Id of the campaign whose clients need passes.")],
+    out: Annotated[Path, Option(help="Directory for the key files; further days are added to those in it.")],
+    days: Annotated[int, Option(help="Days to make keys for.", min=1, max=MOST_PASS_DAYS)] = 30,
+    first: Annotated[
+        str | None, Option(help="First day, as 2026-12-01.", show_default="today, or the day after those in --out")
+    ] = None,
+    collector: Annotated[
+        list[str] | None, Option(help="Name of a collector of the campaign; once for each.", show_default=COLLECTOR)
+    ] = None,
+    evaluator: Annotated[bool, Option("--evaluator", help="The campaign has an evaluator.")] = False,
+    window: Annotated[str, Option(help="Length of the operator's windows, as in 1d or 1h.")] = "1d",
+) -> Answer:
+    """Use it on the issuer's machine. The file .private.json stays there; campaign new takes the file .passes.json.
+
+    Run it again before the last day, with the same options: it adds days. Then make and publish the next epoch.
+
+    Example: hushcount keys passes --campaign-id words --out passes
+    """
+    path, named = private_file(out, campaign_id), tuple(collector or [COLLECTOR])
+    seconds = period_of(options.span("window", window), evaluator)
+    try:
+        out.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make directory {out}: {error.strerror}") from None
+    # Of two runs at once, the later one would replace keys that are published already.
+    with locked(path, "private pass keys"):
+        private = _with_days(path, campaign_id, (named, evaluator, seconds), days, first)
+        write_private_keys(path, private)
+    public = passes_beside(path, campaign_id)
+    write_over(public, public_keys(private).model_dump_json(), 0o644)
+    last = private.first + timedelta(days=len(private.days) - 1)
+    data = {"public": str(public), "private": str(path), "from": str(private.first), "to": str(last)}
+    return Answer(
+        {**data, "pass_seconds": seconds, "keys": len(private.days) * slots_a_day(private.parties)}, [facts("", data)]
+    )
+
+
+def _with_days(path: Path, campaign: str, parties: PassParties, days: int, first: str | None) -> PrivatePassKeys:
+    """Return the keys of a file with new days after its last, without the days that are over."""
+    today = MACHINE.now().date()
+    before = read_private_keys(path) if path.exists() else None
+    if before is not None and (first is not None or (before.campaign, before.parties) != (campaign, parties)):
+        raise UsageError(f"{path} has other collectors, evaluator or window, or --first is given: repeat its options")
+    begins, kept = (_first_day(first, today), ()) if before is None else (before.first, before.days)
+    gone = min(len(kept), max(0, (today - timedelta(days=1) - begins).days))
+    have = len(kept) - gone
+    if have + days > MOST_PASS_DAYS:
+        most = f"{MOST_PASS_DAYS - have}: {have} of at most {MOST_PASS_DAYS} days have keys"
+        raise UsageError(f"days is {days}, must be at most {most}")
+    collectors, evaluator, seconds = parties
+    slots = slots_a_day(parties)
+    drawn = drawn_keys(days * slots, _progress)
+    made = tuple(tuple(drawn[place : place + slots]) for place in range(0, len(drawn), slots))
+    try:
+        return PrivatePassKeys(
+            campaign=campaign,
+            collectors=collectors,
+            evaluator=evaluator,
+            seconds=seconds,
+            first=begins + timedelta(days=gone),
+            days=(*kept[gone:], *made),
+        )
+    except ValidationError as error:
+        raise UsageError(f"these keys would be invalid: {explain(error)}") from None
+
+
+def _first_day(text: str | None, today: date) -> date:
+    try:
+        return today if text is None else date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"first is {text!r}, must be a day, as in 2026-12-01") from None
+
+
+def _progress(keys: Iterable[bytes], number: int) -> Iterator[bytes]:
+    yield from track(keys, "making keys", number, console=progress_console(), transient=True)
 
 
 def rehearse_keys(

@@ -59,6 +59,17 @@ def evaluate(config: options.Config = options.HERE) -> None:
     job(Deployment.read(config, waits=True))
 
 
+def issue(config: options.Config = options.HERE) -> None:
+    """Run it where accounts are known, apart from collector and evaluator, until SIGTERM or Ctrl-C.
+
+    Example: hushcount issue
+    """
+    from pipelines.deployment.issuer import issue as job
+    from pipelines.deployment.settings import Deployment
+
+    job(Deployment.read(config, waits=True))
+
+
 def run(
     config: options.Config = options.HERE,
     watch: Annotated[bool, Option("--watch", help="Repeat until stopped; print only work and problems.")] = False,

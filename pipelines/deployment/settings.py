@@ -17,6 +17,7 @@ from hushcount.collection.windows import LONGEST
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import read_mapping, validated
+from issuer.settings import IssuerPart
 from pipelines import DEPLOYMENT
 from pipelines.deployment.parts import AlertsPart, AnalyzerPart, DashboardPart, Duration, NextEpochPart
 from pipelines.files import storage
@@ -165,6 +166,7 @@ class DeploymentFile(Part):
     dashboard: DashboardPart = Field(default_factory=DashboardPart)
     collector: CollectorPart | None = Field(default=None, description="the collector that runs here")
     evaluator: EvaluatorPart | None = Field(default=None, description="the evaluator that runs here")
+    issuer: IssuerPart | None = Field(default=None, description="the issuer of passes that runs here")
     alerts: AlertsPart | None = Field(default=None, description="without this table nobody gets alerts")
     metrics: MetricsPart | None = Field(default=None, description="without this table no metrics are written")
 

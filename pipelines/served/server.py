@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import partial
 
 import uvicorn
 
@@ -44,10 +45,10 @@ def serve(deployment: Deployment, port: int, last: int, ready: Callable[[str], N
         app = application(Campaigns(deployment, MACHINE, last), login_of(deployment, port), MACHINE)
         host = f"[{own.host}]" if ":" in own.host else own.host
         here = f"http://{host}:{port}"
-        ready(f"{here}/" if own.address is None else f"{own.address} at {here}")
+        shown = f"{here}/" if own.address is None else f"{own.address} at {here}"
         # A team's proxy stands before it; h11 bounds the head of a request.
         config = uvicorn.Config(
             app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False,
             server_header=False, limit_concurrency=_MOST_AT_ONCE, h11_max_incomplete_event_size=_MOST_HEAD_BYTES,
         )  # fmt: skip
-        asyncio.run(Server(config).until_signalled(listener))
+        asyncio.run(Server(config).until_signalled(listener, partial(ready, shown)))

@@ -6,8 +6,18 @@ import re
 from types import ModuleType
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, settings
+
 from service import refusals
 from service.refusals import Reason
+
+SHORT = settings(
+    max_examples=10,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+"""For requests that a document describes, which a real service answers."""
 
 
 def documented_refusals(document: dict[str, Any]) -> set[tuple[int, str, str]]:

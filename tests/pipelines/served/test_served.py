@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import re
+import signal
 import zlib
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,7 +17,6 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import ignored_auth, negative_data_rejection, positive_data_acceptance
 
 from hushcount.arrays import FloatArray
@@ -26,8 +27,10 @@ from pipelines.monitoring.dashboard import page_of
 from pipelines.pages.assets import policy
 from pipelines.pages.series import PIECE
 from pipelines.served.kept import Campaigns, Made
+from pipelines.served.server import serve
 from tests.support.clocks import Hands
 from tests.support.collecting import collect, window_name
+from tests.support.documented import SHORT
 from tests.support.jobs import done, new_campaign, refused
 from tests.support.served import serving
 from tests.support.site import Site, at
@@ -76,6 +79,18 @@ def test_a_served_page_says_what_a_file_says_and_requests_its_own_server_only(si
     head = pages.head("/campaigns/words")
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers["content-length"] == str(len(page.content))
+
+
+def test_a_signal_at_the_moment_of_the_start_ends_it_properly(site: Site) -> None:
+    """Whoever reads the address may end the server at once."""
+    said = []
+
+    def ready(address: str) -> None:
+        said.append(address)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    serve(site.deployment, 0, 100, ready)
+    assert len(said) == 1
 
 
 def test_an_item_is_served_in_a_piece_of_one_version(pages: httpx.Client) -> None:
@@ -291,7 +306,7 @@ def test_a_login_that_protects_nothing_is_refused(site: Site, lines: str, says: 
 
 
 @schema.parametrize()
-@settings(max_examples=10, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=[*HealthCheck])
+@SHORT
 def test_programs_are_answered_as_documented(pages: httpx.Client, case: schemathesis.Case) -> None:
     """Whatever is asked; and the same of a campaign that there is."""
     case.validate_response(case.call(base_url=str(pages.base_url)), excluded_checks=UNPROMISED)
