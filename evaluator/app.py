@@ -85,9 +85,10 @@ async def _evaluate(evaluator: Evaluator, scope: Scope, receive: Receive, campai
         # The verifier may ask as long as the key exists, even after the epoch's grace, when clients may no longer ask.
         place.asker, client, epoch = "verifier", _VERIFIER, place.epoch
     else:
-        epoch = accepted(asked, fingerprint, evaluator.setup.clock.seconds())
+        now = evaluator.setup.clock.seconds()
+        epoch = accepted(asked, fingerprint, now)
         authenticator = evaluator.setup.authenticator
-        client = authenticator.client(header(scope, authenticator.header))
+        client = authenticator.client(header(scope, authenticator.header), epoch.passes, now)
     if epoch.key is None:
         raise Refused(NO_EVALUATOR, "This campaign file names no evaluator: make reports without evaluations.")
     length = body_length(scope, "evaluations", evaluator.setup.settings.longest_body)

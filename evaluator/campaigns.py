@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.public_keys import EvaluatorKeyPart
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
 from service.campaign_folders import CampaignFolder, read_folders
 from service.epochs import EpochTimes, times_of
+from service.passes import Passes, PassTaker
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class AskedEpoch(EpochTimes):
     folder: str  # CAMPAIGN/EPOCH-FINGERPRINT, as in the store
     key: EvaluatorKeyPart | None  # None: the campaign file names no evaluator
     cap: int  # the largest number of reports of a client that count in a window; each report needs an evaluation
+    passes: Passes | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,12 @@ Campaigns = Mapping[str, AskedCampaign]
 """The campaigns that clients may ask about, by id."""
 
 
-def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
-    """Return the campaigns that clients may ask about; an unchanged or damaged campaign is taken from `known`."""
-    return read_folders(directory, known, _read_campaign, AskedCampaign)
+def read_campaigns(directory: Path, taker: PassTaker, known: Campaigns) -> Campaigns:
+    """Return the campaigns that clients may ask about; an unchanged or damaged campaign is taken from `known`.
+
+    `taker` says which passes the evaluator takes.
+    """
+    return read_folders(directory, known, partial(_read_campaign, taker), AskedCampaign)
 
 
 def asked_epochs(campaigns: Campaigns) -> Iterator[AskedEpoch]:
@@ -63,13 +70,15 @@ def served_by(campaigns: Campaigns) -> Mapping[str, AskedEpoch]:
     return {epoch.key.id: epoch for epoch in begun if epoch.key is not None}
 
 
-def _read_campaign(directory: Path) -> AskedCampaign:
-    epochs = [_read_epoch(directory, part) for part in read_collection(directory / COLLECTION_FILE).epochs]
+def _read_campaign(taker: PassTaker, directory: Path) -> AskedCampaign:
+    parts = read_collection(directory / COLLECTION_FILE).epochs
+    campaigns = [read_epoch(directory, part) for part in parts]
+    passes = taker.passes(directory, [campaign for campaign in campaigns if campaign.is_oblivious])
+    epochs = [_asked(part, campaign, passes) for part, campaign in zip(parts, campaigns, strict=True)]
     return AskedCampaign(directory.name, epochs={epoch.fingerprint: epoch for epoch in epochs})
 
 
-def _read_epoch(directory: Path, part: EpochPart) -> AskedEpoch:
-    campaign = read_epoch(directory, part)
+def _asked(part: EpochPart, campaign: Campaign, passes: Passes | None) -> AskedEpoch:
     key = campaign.keys.evaluator[0] if campaign.is_oblivious else None
     fingerprint, folder = campaign.fingerprint.hex(), f"{campaign.id}/{epoch_folder(campaign)}"
-    return AskedEpoch(*times_of(part), campaign.id, fingerprint, folder, key, campaign.shuffle.cap)
+    return AskedEpoch(*times_of(part), campaign.id, fingerprint, folder, key, campaign.shuffle.cap, passes)

@@ -28,6 +28,7 @@ from service import window_notes
 from service.authentication import Authenticator, BearerToken
 from service.exchange import IncomingBytes
 from service.logs import error_name, log_paths
+from service.passes import PassTaker
 from service.refusals import QUEUE_FULL, STOPPING, STORAGE_FAILING, Refused, try_again
 from service.store import WriteWhole
 from service.threads import to_its_end
@@ -273,8 +274,10 @@ class Evaluator:
         self.keys.look({epoch.key.id for epoch in asked_epochs(self.campaigns) if epoch.key is not None})
 
     def _read_campaigns(self) -> None:
-        campaigns = read_campaigns(self.setup.campaigns, self.campaigns)
-        self._served, self.campaigns = served_by(campaigns), campaigns
+        setup = self.setup
+        taker = PassTaker(setup.authenticator.way, "evaluator", setup.settings.name, setup.length)
+        self.campaigns = read_campaigns(setup.campaigns, taker, self.campaigns)
+        self._served = served_by(self.campaigns)
 
     def _count_refusals(self) -> None:
         for place, number in list(self.refusals.items()):

@@ -29,7 +29,7 @@ class EvaluatorPart(ServicePart):
         ge=1,
         le=10**6,
         description="most evaluations of one client token for one campaign file in a window, or the campaign's cap if "
-        f"that is more; further ones get 429; unset: {_A_CLIENT} with client-token, else no limit",
+        f"that is more; further ones get 429; unset: {_A_CLIENT} with client-token or privacy-pass, else no limit",
     )
     verifier_token: str | None = Field(
         default=None, description="file with the digest of the analyzer's bearer token, in the format of tokens"
@@ -46,7 +46,7 @@ class EvaluatorPart(ServicePart):
     def _check(self) -> EvaluatorPart:
         if self.most_evaluations_a_client is not None and not tells_clients_apart(self.authentication):
             raise ValueError(
-                "most_evaluations_a_client: needs authentication client-token: only these tokens tell clients apart"
+                "most_evaluations_a_client: needs authentication client-token or privacy-pass, which tell clients apart"
             )
         return self
 

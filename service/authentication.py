@@ -12,6 +12,7 @@ from hushcount.errors import UsageError
 from hushcount.formats.client_files import read_private
 from hushcount.formats.reading import RECORD_BYTES
 from hushcount.senders import Authentication
+from service.passes import Passes, no_pass
 from service.refusals import UNAUTHORISED, Refused
 from service.settings import ServicePart
 
@@ -29,7 +30,7 @@ class Anyone:
     way: Authentication = "none"
     header: bytes | None = None
 
-    def client(self, value: bytes | None) -> bytes | None:
+    def client(self, value: bytes | None, passes: Passes | None, now: float) -> bytes | None:
         return None
 
 
@@ -47,10 +48,14 @@ class BearerToken:
     way: Authentication = "bearer"
     header: bytes | None = b"authorization"
 
-    def client(self, value: bytes | None) -> bytes | None:
+    def client(self, value: bytes | None, passes: Passes | None, now: float) -> bytes | None:
+        self.require_shown(value)
+        return None
+
+    def require_shown(self, value: bytes | None) -> None:
+        """Raise Refused unless the header has one of the tokens."""
         if not self.is_shown(value):
             raise _unauthorised("Send the token in the header Authorization: Bearer TOKEN.", b"Bearer")
-        return None
 
     def is_shown(self, value: bytes | None) -> bool:
         """Return whether the header has one of the tokens."""
@@ -68,7 +73,7 @@ class ClientToken:
     way: Authentication = "client-token"
     header: bytes | None = b"client-token"
 
-    def client(self, value: bytes | None) -> bytes | None:
+    def client(self, value: bytes | None, passes: Passes | None, now: float) -> bytes | None:
         if value is None or not _TOKEN.fullmatch(value):
             raise _unauthorised(
                 "Send this client's own random token in the header Client-Token: 16 to 256 visible ASCII characters, "
@@ -78,10 +83,24 @@ class ClientToken:
         return value
 
 
-Authenticator = Anyone | BearerToken | ClientToken
+@dataclass(frozen=True)
+class PrivacyPass:
+    """Each client shows a pass, which an issuer signed; its nonce is the client's token for the contribution cap."""
+
+    way: Authentication = "privacy-pass"
+    header: bytes | None = b"authorization"
+
+    def client(self, value: bytes | None, passes: Passes | None, now: float) -> bytes | None:
+        if value is None or passes is None:
+            raise no_pass()
+        return passes.redeemed(value, now)
+
+
+Authenticator = Anyone | BearerToken | ClientToken | PrivacyPass
 """A way to authorise a request. `way` is the name of this way in settings and manifests. `header` is the name, in lower
-case, of the header with the token, and `client` takes the value of this header. `client` returns the client's own
-token, or None if clients have no tokens of their own; or it raises Refused."""
+case, of the header with the token, and `client` takes the value of this header, the passes of the campaign file, and
+the time in seconds since 1970. `client` returns the client's own token, or None if clients have no tokens of their own;
+or it raises Refused."""
 
 
 def authenticator(settings: ServicePart, directory: Path) -> Authenticator:
@@ -92,6 +111,8 @@ def authenticator(settings: ServicePart, directory: Path) -> Authenticator:
     """
     if settings.authentication == "client-token":
         return ClientToken()
+    if settings.authentication == "privacy-pass":
+        return PrivacyPass()
     if settings.authentication == "bearer":
         return BearerToken(read_digests(directory / (settings.tokens or "")))
     return Anyone()

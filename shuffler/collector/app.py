@@ -104,7 +104,7 @@ async def _take(
     now = collector.setup.clock.seconds()
     target = _target(collected, required_fingerprint(scope, "reports"), stream, now, place)
     _require_window(scope, now)
-    client = collector.setup.authenticator.client(header(scope, collector.setup.authenticator.header))
+    client = _client(collector, scope, target, now)
     length = body_length(scope, "reports", collector.setup.settings.most_body_bytes)
     if length is not None and (length % target.sealed_bytes or not length):
         raise _wrong_length(target)
@@ -126,6 +126,11 @@ async def _take(
     if not kept:
         _require_clock(collector)
         raise try_again(STORAGE_FAILING)
+
+
+def _client(collector: Collector, scope: Scope, target: Target, now: float) -> bytes | None:
+    authenticator = collector.setup.authenticator
+    return authenticator.client(header(scope, authenticator.header), target.passes, now)
 
 
 def _target(collected: CollectedCampaign, fingerprint: str, stream: str, now: float, place: list[Any]) -> Target:

@@ -17,6 +17,7 @@ from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, epoch_folder
 from hushcount.formats.reading import read_file
 from service.campaign_folders import CampaignFolder, read_folders
 from service.epochs import EpochTimes, seconds, times_of
+from service.passes import Passes, PassTaker
 from shuffler.collector import published
 
 _JSON = b"application/json"
@@ -33,6 +34,7 @@ class Target:
     stream: Stream
     sealed_bytes: int  # length of a sealed report
     record_bytes: int  # length of an envelope
+    passes: Passes | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,15 @@ Campaigns = Mapping[str, CollectedCampaign]
 """The collected campaigns, by id."""
 
 
-def read_campaigns(directory: Path, record: Path, known: Campaigns, clock: Clock = MACHINE) -> Campaigns:
+def read_campaigns(
+    directory: Path, record: Path, taker: PassTaker, known: Campaigns, clock: Clock = MACHINE
+) -> Campaigns:
     """Return the campaigns that are collected now; an unchanged or damaged campaign is taken from `known`.
 
-    `record` is the folder of the logs that this collector published. An epoch is left out after the end of its grace.
+    `record` is the folder of the logs that this collector published; `taker` says which passes it takes. An epoch is
+    left out after the end of its grace.
     """
-    return read_folders(directory, known, partial(_read_campaign, record, clock), CollectedCampaign)
+    return read_folders(directory, known, partial(_read_campaign, record, taker, clock), CollectedCampaign)
 
 
 def collected_epochs(campaigns: Campaigns) -> Iterator[CollectedEpoch]:
@@ -87,15 +92,19 @@ def accepted_targets(campaigns: Campaigns, now: float) -> list[Target]:
     return [target for epoch in collected_epochs(campaigns) if epoch.accepts(now) for target in epoch.targets.values()]
 
 
-def _read_campaign(record: Path, clock: Clock, directory: Path) -> CollectedCampaign:
+def _read_campaign(record: Path, taker: PassTaker, clock: Clock, directory: Path) -> CollectedCampaign:
     now, collection = clock.seconds(), read_collection(directory / COLLECTION_FILE)
     kept = published.kept_log(record, directory.name)
     campaigns = [read_epoch(directory, part) for part in collection.epochs]
     log = published.log_of(directory, collection, campaigns, kept)
-    epochs = {
-        campaign.fingerprint.hex(): _read_epoch(directory, part, campaign)
+    open_ones = [
+        (part, campaign)
         for part, campaign in zip(collection.epochs, campaigns, strict=True)
         if seconds(part.grace_ends) > now
+    ]
+    passes = taker.passes(directory, [campaign for _, campaign in open_ones])
+    epochs = {
+        campaign.fingerprint.hex(): _read_epoch(directory, part, campaign, passes) for part, campaign in open_ones
     }
     published.keep(record, kept, log)
     numbers = {entry.fingerprint: entry.epoch for entry in log.entries}
@@ -103,14 +112,14 @@ def _read_campaign(record: Path, clock: Clock, directory: Path) -> CollectedCamp
     return CollectedCampaign(directory.name, epochs=epochs, numbers=numbers, log=served)
 
 
-def _read_epoch(directory: Path, part: EpochPart, campaign: Campaign) -> CollectedEpoch:
+def _read_epoch(directory: Path, part: EpochPart, campaign: Campaign, passes: Passes | None) -> CollectedEpoch:
     """Read the files that an epoch's clients need: campaign file with its signature, as bytes, and dictionary."""
     folder = f"{campaign.id}/{epoch_folder(campaign)}"
     targets = {}
     for stream in campaign.streams:
         length = campaign.sealed_bytes(stream)
         of = (campaign.id, campaign.epoch, campaign.fingerprint, folder, stream)
-        targets[stream] = Target(*of, length, envelope_dtype(length).itemsize)
+        targets[stream] = Target(*of, length, envelope_dtype(length).itemsize, passes)
     # Reading checks the dictionary, so clients never get a dictionary that differs from the campaign's dictionary.
     dictionary = campaign.read_dictionary()
     return CollectedEpoch(

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from hushcount.clock import MACHINE, Clock
@@ -18,6 +19,7 @@ from service.authentication import Authenticator, BearerToken
 from service.client_limit import ClientLimit, Counted
 from service.exchange import IncomingBytes
 from service.logs import error_name, log_paths
+from service.passes import PassTaker
 from service.store import WriteWhole
 from service.threads import to_its_end
 from service.window_folders import remove_gone
@@ -62,7 +64,7 @@ class Collector:
         self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
         self.metrics.incoming.set_function(lambda: self.incoming.present)
         self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
-        self.campaigns: Campaigns = read_campaigns(setup.campaigns, self._record, {}, setup.clock)
+        self.campaigns: Campaigns = read_campaigns(setup.campaigns, self._record, self._taker, {}, setup.clock)
         self.refusals: Counter[tuple[str, int, str]] = Counter()
         """Refusals that are not written to a file yet, by campaign, epoch and reason."""
         self.room = True
@@ -123,6 +125,10 @@ class Collector:
                 _LOG.exception("stopping failed", extra={"step": step.__qualname__})
 
     @property
+    def _taker(self) -> PassTaker:
+        return PassTaker(self.setup.authenticator.way, "collector", self.setup.settings.name, self.setup.length)
+
+    @property
     def _record(self) -> Path:
         return self.setup.journal / published.FOLDER
 
@@ -165,9 +171,8 @@ class Collector:
         while True:
             await asyncio.sleep(_TICK_SECONDS)
             try:
-                self.campaigns = await loop.run_in_executor(
-                    None, read_campaigns, self.setup.campaigns, self._record, self.campaigns, self.setup.clock
-                )
+                read = partial(read_campaigns, self.setup.campaigns, self._record, self._taker)
+                self.campaigns = await loop.run_in_executor(None, read, self.campaigns, self.setup.clock)
                 self._campaigns_fault = None
             except UsageError as error:
                 self._campaigns_fault = str(error)

@@ -34,7 +34,7 @@ class CollectorPart(ServicePart):
     def _check(self) -> CollectorPart:
         if self.most_reports_a_client is not None and not tells_clients_apart(self.authentication):
             raise ValueError(
-                "most_reports_a_client: needs authentication client-token: only these tokens tell clients apart"
+                "most_reports_a_client: needs authentication client-token or privacy-pass, which tell clients apart"
             )
         if self.most_incoming_bytes < self.most_body_bytes:
             raise ValueError(

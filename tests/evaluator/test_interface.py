@@ -8,23 +8,16 @@ from pathlib import Path
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from evaluator import refusals
 from tests.evaluator.running import TOKEN, ask, evaluating, make_asked_site, some
 from tests.shuffler.collector.running import Running
-from tests.support.documented import documented_refusals, reasons_of
+from tests.support.documented import SHORT, documented_refusals, reasons_of
 
 ROOT = Path(__file__).parents[2]
 STORED = json.loads((ROOT / "docs" / "evaluator-openapi.json").read_text(encoding="utf-8"))
 schema = schemathesis.openapi.from_dict(STORED)
-SHORT = settings(
-    max_examples=10,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
 
 
 @pytest.fixture(scope="module")

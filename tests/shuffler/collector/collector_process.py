@@ -27,6 +27,7 @@ _FORKS.set_forkserver_preload(
         "pipelines.commands.operate",
         "pipelines.deployment.collector",
         "pipelines.deployment.evaluator",
+        "pipelines.deployment.issuer",
         "pipelines.deployment.settings",
     ]
 )

@@ -29,6 +29,7 @@ from hushcount.collection.envelopes import envelope_dtype
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, read_manifest
 from hushcount.wire.blocks import read_block, read_header
+from service.passes import PassTaker
 from tests.shuffler.collector.collector_process import start_collector
 from tests.support.jobs import done, write_lines
 
@@ -36,6 +37,7 @@ LONG = "365d"
 """A window that does not end while a test runs, but once a year; or when `Running.pass_by` lets it."""
 LENGTH = timedelta(days=365)
 """Of such a window."""
+TAKER = PassTaker("none", "collector", "one", LENGTH)
 METRICS_TOKEN = "m" * 32
 STREAM = {"content-type": "application/octet-stream"}
 _START_SECONDS = 120.0

@@ -13,6 +13,7 @@ import pytest
 from hushcount.campaigns.dictionary import Dictionary, read_dictionary
 from hushcount.clock import Clock
 from hushcount.errors import UsageError
+from service.passes import PassTaker
 from shuffler.collector import service
 from shuffler.collector.campaigns import Campaigns, read_campaigns
 from tests.shuffler.collector.in_process import collector_of
@@ -48,12 +49,12 @@ def test_a_fault_in_the_reading_of_campaigns_that_nobody_foresaw_ends_no_houseke
     failing = False
     failures = 0
 
-    def read(directory: Path, record: Path, known: Campaigns, clock: Clock) -> Campaigns:
+    def read(directory: Path, record: Path, taker: PassTaker, known: Campaigns, clock: Clock) -> Campaigns:
         nonlocal failures
         if failing:
             failures += 1
             raise ZeroDivisionError
-        return read_campaigns(directory, record, known, clock)
+        return read_campaigns(directory, record, taker, known, clock)
 
     monkeypatch.setattr(service, "_TICK_SECONDS", 0.1)
     monkeypatch.setattr(service, "read_campaigns", read)

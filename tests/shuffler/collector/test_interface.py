@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from shuffler.collector import refusals
 from tests.shuffler.collector.running import Running, make_site, running
-from tests.support.documented import documented_refusals, reasons_of
+from tests.support.documented import SHORT, documented_refusals, reasons_of
 
 ROOT = Path(__file__).parents[3]
 STORED = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
@@ -32,14 +31,6 @@ def test_campaign_files_and_dictionaries_are_of_the_types_that_are_documented(tm
             assert answer.headers["content-type"].partition(";")[0] in documented
             if not path:
                 assert answer.headers["content-type"] == "application/json"
-
-
-SHORT = settings(
-    max_examples=10,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
 
 
 @schema.parametrize()

@@ -14,6 +14,7 @@ from hushcount.campaigns.log import CampaignLog, parse_log
 from shuffler.collector.campaigns import CollectedCampaign, read_campaigns
 from tests.shuffler.collector.running import (
     LONG,
+    TAKER,
     Site,
     add_campaign,
     make_site,
@@ -60,7 +61,12 @@ def publish(site: Site, *epochs: dict[str, Any]) -> None:
 
 def looked_at(site: Site) -> CollectedCampaign:
     """Return what a collector that is started now collects."""
-    return read_campaigns(site.base / "campaigns", site.journal / "published", {})["words"]
+    return read_campaigns(
+        site.base / "campaigns",
+        site.journal / "published",
+        TAKER,
+        {},
+    )["words"]
 
 
 def kept(site: Site) -> CampaignLog:

@@ -117,7 +117,7 @@ def test_a_client_without_a_proper_token_is_refused(subtests: pytest.Subtests) -
             from service.refusals import Refused
 
             with pytest.raises(Refused) as caught:
-                ClientToken().client(None if token is None else token.encode())
+                ClientToken().client(None if token is None else token.encode(), None, 0.0)
             assert caught.value.reason.status == 401
             assert b"www-authenticate" in dict(caught.value.headers)
 

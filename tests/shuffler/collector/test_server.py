@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 from datetime import timedelta
@@ -48,3 +49,29 @@ def test_a_sweep_that_has_failed_keeps_no_report_from_the_store(
     asyncio.run(run())
     assert site.sealed() == [report]
     assert "limits had failed" in caplog.messages
+
+
+def test_a_signal_at_the_moment_of_the_start_ends_it_properly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever reads that it started may end it at once."""
+    site = make_site(tmp_path / "site")
+    log = logging.getLogger("hushcount.collector")
+
+    class Reader(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.getMessage() == "started":
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    async def run() -> None:
+        setup = collector_of(site, YEAR).setup
+        with listening("127.0.0.1", 0) as listener:
+            kept = Kept("collector", "journal", setup.journal)
+            await serve_on(listener, lambda: collector_of(site, YEAR), application, setup.settings, kept)
+
+    reader = Reader()
+    log.addHandler(reader)
+    try:
+        with caplog.at_level(logging.INFO, log.name):
+            asyncio.run(run())
+    finally:
+        log.removeHandler(reader)
+    assert [message for message in caplog.messages if message in ("started", "stopped")] == ["started", "stopped"]
