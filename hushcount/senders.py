@@ -13,8 +13,10 @@ from typing import Any, Literal, TypeGuard, get_args
 
 from hushcount.errors import UsageError
 
-Authentication = Literal["none", "bearer", "client-token"]
-"""What a collector demands of a request, the weakest demand first: nothing, the app's token, a secret of the client."""
+Authentication = Literal["none", "bearer", "client-token", "privacy-pass"]
+"""What a collector demands of a request, the weakest demand first: nothing, the app's token, a token that the client
+made, a token that an issuer signed.
+"""
 WAYS: tuple[Authentication, ...] = get_args(Authentication)
 WEAKEST: Authentication = "none"
 KEY, ALLOTMENTS = "authentication", "allotments"
@@ -62,7 +64,7 @@ def as_way(said: object) -> Authentication:
 
 def tells_clients_apart(way: Authentication) -> bool:
     """Return whether the cap limits each client if senders were told apart in this way."""
-    return way == "client-token"
+    return WAYS.index(way) >= WAYS.index("client-token")
 
 
 def counted(way: Authentication, reports: object, discovery: object) -> Senders:
@@ -100,8 +102,8 @@ def require_told_apart(senders: Senders, uncapped: bool) -> None:
     """Raise UsageError if a single client could reveal a value, unless the operator permits discovery without a cap."""
     if not senders.told_apart and not uncapped:
         raise UsageError(
-            f"senders were told apart by authentication {senders.way!r}, must be 'client-token' for discovery, because "
-            "otherwise a single client could reveal a value by sending it repeatedly: collect with client-token "
-            "(hushcount job encode --clients), or allow this with --uncapped (uncapped_discovery = true in a "
-            "deployment file)"
+            f"senders were told apart by authentication {senders.way!r}, must be 'client-token' or 'privacy-pass' for "
+            "discovery, because otherwise a single client could reveal a value by sending it repeatedly: collect with "
+            "client-token (hushcount job encode --clients), or allow this with --uncapped (uncapped_discovery = true "
+            "in a deployment file)"
         )

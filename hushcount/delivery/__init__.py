@@ -4,9 +4,10 @@
 """
 
 from hushcount.delivery.events import Delivery, Event
+from hushcount.delivery.passes import Issuer
 from hushcount.delivery.queue import QueueFull
 from hushcount.delivery.reported import Reported
 from hushcount.delivery.sender import Sender
 from hushcount.delivery.site import Site
 
-__all__ = ["Delivery", "Event", "QueueFull", "Reported", "Sender", "Site"]
+__all__ = ["Delivery", "Event", "Issuer", "QueueFull", "Reported", "Sender", "Site"]

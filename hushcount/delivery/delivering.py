@@ -15,6 +15,7 @@ from hushcount.delivery.arrivals import Arrivals
 from hushcount.delivery.evaluations import Asker
 from hushcount.delivery.events import Delivery, TellEvent
 from hushcount.delivery.making import Made, Maker
+from hushcount.delivery.passes import Passes
 from hushcount.delivery.posting import held_until, hold, post, release
 from hushcount.delivery.present import Present
 from hushcount.delivery.queue import Queue
@@ -61,21 +62,26 @@ class Deliverer:
     budget: Budget
     maker: Maker
     asker: Asker
+    passes: Passes
     tell: TellEvent
     clock: Clock
 
     def deliver(self, early: bool) -> Delivery:
         """Ask for due evaluations and send due reports, or all of them if `early`; see `Sender.deliver`."""
         done = _Done()
-        done.blank += self.asker.ask(early)
         client = None if self.budget.opted_out else self.present.refreshed()
+        if client is not None:
+            self.passes.ask(client.campaign)
+        done.blank += self.asker.ask(early)
         turn_now = self.arrivals.turns()
         while held_until(self.queue, self.clock.seconds()) is None:
             if self.budget.opted_out:
                 self._drop(done, "opted_out", self.queue.clear())
                 break
             plain = client is not None and done.makes
-            claimed = self.queue.claim(self.clock.seconds(), done.most, _MOST_BYTES, plain, early, turn_now())
+            turn = turn_now()
+            has_pass = client is not None and self.passes.has(client.campaign, turn.window)
+            claimed = self.queue.claim(self.clock.seconds(), done.most, _MOST_BYTES, plain, early, turn, has_pass)
             if claimed is None:
                 break
             self._drop(done, "over_cap", claimed.over, claimed.stream)
@@ -95,15 +101,16 @@ class Deliverer:
                 done.blank += self.asker.ask(early)
         if done.sent:
             self.present.refreshed(sends=True)
-        held = held_until(self.queue, self.clock.seconds())
+        held, waiting = held_until(self.queue, self.clock.seconds()), self.queue.waiting()
         return Delivery(
             done.sent,
             done.remade,
             done.added,
             dict(done.dropped),
-            self.queue.waiting(),
+            waiting,
             None if held is None else datetime.fromtimestamp(held, timezone.utc),
             dict(done.blank),
+            bool(waiting) and client is not None and not self.passes.has(client.campaign, turn_now().window),
         )
 
     def seconds_to_wait(self, began: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hushcount.budget import Budget
 from hushcount.clock import Clock
@@ -14,12 +14,13 @@ from hushcount.delivery.making import OpenEvaluation, OpenEvaluations
 from hushcount.delivery.posting import EVALUATOR, held_until, hold, posted, release
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
-from hushcount.delivery.tokens import EVALUATOR_NAME, token_of
+from hushcount.delivery.tokens import shown
 from hushcount.delivery.verdicts import Verdict, evaluation_verdict
 from hushcount.delivery.waiting import Settled
 from hushcount.delivery.waits import random_seconds
 from hushcount.discovery.making import finish_all
 from hushcount.discovery.oblivious import MOST_EVALUATIONS, Unanswered
+from hushcount.passes.slots import EVALUATOR_NAME, Slot
 
 EQUIVOCATION = "equivocation"
 """The reason when an answer was not made with the campaign's evaluator key. An answer by another key is refused,
@@ -102,11 +103,16 @@ class Asker:
 
     def _settle(self, taken: list[OpenEvaluation], blank: Counter[str]) -> Verdict:
         """Ask for evaluations in one exchange, and queue the finished reports, or end or repeat the attempt."""
+        slot = Slot(self.queue.campaign, "evaluator", EVALUATOR_NAME, taken[0].window or 0)
+        token = shown(self.queue, slot, taken[0].period)
+        if token is None:
+            # They were never asked for, because whatever was asked for has a pass. They wait for a window with one.
+            self.evaluations.add([replace(one, window=None) for one in taken])
+            return Verdict("again", "no_pass")
         body = b"".join(one.pending.evaluation for one in taken)
         reports: list[bytes] = []
         try:
             place = f"evaluations?fingerprint={taken[0].fingerprint}"
-            token = token_of(self.queue, "evaluator", EVALUATOR_NAME, taken[0].window or 0)
             reply = posted(self.site, self.queue, place, body, token)
             verdict = evaluation_verdict(reply, len(taken))
             if verdict.fate == "sent":

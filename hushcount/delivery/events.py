@@ -27,6 +27,7 @@ What = Literal[
     "not_answered",
     "blank",
     "forgotten",
+    "no_pass",
 ]
 _MOST_EVENTS = 1000
 
@@ -44,7 +45,8 @@ class Event:
             reports were given up. answered: the evaluations of discovery reports came. not_answered: evaluations will
             be asked for again later. blank: no evaluation came, so the reports are sent without their values; the
             reason is "equivocation" if an answer was not made with the campaign's evaluator key. forgotten: waiting
-            reports were deleted because the person opted out.
+            reports were deleted because the person opted out. no_pass: the issuer gave no passes, so reports that need
+            one wait.
         reports: how many reports the step is about.
         stream: the stream of the reports, if all reports have the same stream.
         reason: why the step was taken, as the collector's name of a problem or as a sentence of this library; the
@@ -99,6 +101,7 @@ class Delivery:
         held_until: because of failures, nothing is sent before this moment; None: reports may be sent now.
         blank: discovery reports without their values, because their evaluations did not come, by reason. Discovery
             reports without values are also counted in `sent` or `waiting`.
+        no_pass: whether reports wait because the client has no pass for the present window; `log` says why.
     """
 
     sent: int = 0
@@ -108,6 +111,7 @@ class Delivery:
     waiting: int = 0
     held_until: datetime | None = None
     blank: Mapping[str, int] = field(default_factory=dict)
+    no_pass: bool = False
 
     def then(self, later: Delivery) -> Delivery:
         """Return the sum of what this call and a later call did."""
@@ -119,4 +123,5 @@ class Delivery:
             later.waiting,
             later.held_until,
             dict(Counter(self.blank) + Counter(later.blank)),
+            later.no_pass,
         )

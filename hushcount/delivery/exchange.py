@@ -84,9 +84,8 @@ class Reply:
 
 def post_octets(site: Site, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
     """Post bytes, with the app's token if the site has a token; NoAnswer: no whole answer came."""
-    sent = {"Content-Type": "application/octet-stream", **(headers or {})}
-    if site.app_token is not None:
-        sent["Authorization"] = f"Bearer {site.app_token}"
+    app = {} if site.app_token is None else {"Authorization": f"Bearer {site.app_token}"}
+    sent = {"Content-Type": "application/octet-stream", **app, **(headers or {})}
     return exchange(site, Request("POST", path, sent, body), _MOST_ANSWER_BYTES)
 
 

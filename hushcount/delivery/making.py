@@ -33,6 +33,7 @@ class OpenEvaluation:
         until: if no answer has come by this moment, the report's blank is sent.
         window: when the window of the first attempt began, in seconds since 1970; None before it. Every attempt shows
             the token of this window, so that equal bytes never link two tokens.
+        period: as in `Waiting`.
     """
 
     claim: str
@@ -41,6 +42,7 @@ class OpenEvaluation:
     until: float
     pending: PendingDiscovery = field(repr=False)
     window: int | None = None
+    period: int = 0
 
 
 class OpenEvaluations:
@@ -138,6 +140,7 @@ class Maker:
             value=kept,
             collector=collector_name(campaign, self.collector),
             cap=campaign.shuffle.cap,
+            period=(period := 0 if campaign.passes is None else campaign.passes.seconds),
         )
         if stream == "reports":
             return Made(waiting(client.report(value), due=due))
@@ -148,7 +151,7 @@ class Maker:
         # reveals the time of use.
         pending, claim, until = client.pending_discovery(wanted), new_evaluation(), due + self.answer_within
         blank = waiting(pending.blank, due=until + random_seconds(self.delay), claim=claim, claimed_until=until)
-        return Made(blank, OpenEvaluation(claim, fingerprint, due, until, pending))
+        return Made(blank, OpenEvaluation(claim, fingerprint, due, until, pending, period=period))
 
 
 def _discoverable(client: Client, value: str) -> str | None:

@@ -6,40 +6,46 @@ so that all processes wait.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hushcount.collection.windows import window_name
 from hushcount.delivery.exchange import NoAnswer, Reply, post_octets
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
-from hushcount.delivery.tokens import token_of
+from hushcount.delivery.tokens import shown
 from hushcount.delivery.verdicts import Verdict, verdict
 from hushcount.delivery.waiting import Claimed
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, pause
+from hushcount.passes.slots import Slot
 
 
 def post(site: Site, queue: Queue, claimed: Claimed) -> Verdict:
     """Post claimed reports, and return what the answer means for these reports."""
     try:
         place = f"{claimed.stream}?fingerprint={claimed.fingerprint}&window={window_name(claimed.window)}"
-        token = token_of(queue, "collector", claimed.of.collector, claimed.window)
+        token = shown(queue, Slot(queue.campaign, "collector", claimed.of.collector, claimed.window), claimed.of.period)
+        if token is None:
+            return Verdict("dropped", "wrong_slot")
         reply = posted(site, queue, place, claimed.body, token)
     except NoAnswer as failure:
         return Verdict("again", failure.failure)
     return verdict(reply, len(claimed.rows), claimed.window)
 
 
-def posted(site: Site, queue: Queue, place: str, body: bytes, token: str) -> Reply:
-    """Post bytes to the path `place` below the campaign's path, with a client token, and return the answer.
+def posted(site: Site, queue: Queue, place: str, body: bytes, token: Mapping[str, str]) -> Reply:
+    """Post bytes to the path `place` below the campaign's path, with the header of a token, and return the answer.
 
     Raises:
         NoAnswer: no whole answer came.
     """
-    return post_octets(site, f"/v1/campaigns/{queue.campaign}/{place}", body, {"Client-Token": token})
+    return post_octets(site, f"/v1/campaigns/{queue.campaign}/{place}", body, token)
 
 
 COLLECTOR = "hold"
 EVALUATOR = "hold_evaluator"
-"""Names of two facts in the queue, for the collector and the evaluator: how many attempts failed in a row, and until
-when nothing is sent, in seconds since 1970.
+ISSUER = "hold_issuer"
+"""Names of facts in the queue, one a party: how many attempts failed in a row, and until when nothing is sent, in
+seconds since 1970.
 """
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ _SCHEMA = (
     # arrived, or may still arrive.
     "CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT NOT NULL,"
     " fingerprint TEXT NOT NULL, stream TEXT NOT NULL, collector TEXT NOT NULL, cap INTEGER NOT NULL,"
+    " period INTEGER NOT NULL,"
     " body BLOB NOT NULL, value BLOB, due REAL NOT NULL, claim TEXT NOT NULL DEFAULT '',"
     " claimed_until REAL NOT NULL DEFAULT 0, refusals INTEGER NOT NULL DEFAULT 0, first_window INTEGER,"
     " is_tried INTEGER NOT NULL DEFAULT 0)",
@@ -70,6 +71,7 @@ class _Row(NamedTuple):
     stream: Stream
     collector: str
     cap: int
+    period: int
     window: int
     id: int
     body: bytes
@@ -78,7 +80,7 @@ class _Row(NamedTuple):
     is_tried: int
 
 
-_ALIKE = "fingerprint, stream, collector, cap, coalesce(first_window, :window)"
+_ALIKE = "fingerprint, stream, collector, cap, period, coalesce(first_window, :window)"
 
 
 class Group(NamedTuple):
@@ -128,7 +130,7 @@ class Queue:
             self._insert(tables, waiting)
 
     def claim(
-        self, now: float, most_rows: int, most_bytes: int, plain: bool, early: bool, turn: Turn
+        self, now: float, most_rows: int, most_bytes: int, plain: bool, early: bool, turn: Turn, passes: bool = True
     ) -> Claimed | None:
         """Claim due reports of one campaign file, stream and token, the earliest first; None if no report is due.
 
@@ -141,13 +143,15 @@ class Queue:
             plain: whether to claim plain values too.
             early: whether to claim also reports that are not due yet.
             turn: the present window.
+            passes: whether there is a pass for the present window; without one, no untried report that needs it goes.
         """
         known = {"campaign": self.campaign, "now": now, "lease": self.lease, "plain": plain, "early": early}
-        known |= {"window": turn.window, "most_rows": most_rows}
+        known |= {"window": turn.window, "most_rows": most_rows, "passes": passes}
         # These SQL statements are put together from constants of this module only.
         free = f"FROM rows WHERE campaign = :campaign AND {_FREE} AND {_DUE} AND (:plain OR fingerprint <> '')"
+        free += " AND (:passes OR NOT period OR is_tried)"
         columns = f"{_ALIKE}, id, body, value, due, is_tried {free}"
-        same = f"({_ALIKE}) = (:fingerprint, :stream, :collector, :cap, :of_window)"
+        same = f"({_ALIKE}) = (:fingerprint, :stream, :collector, :cap, :period, :of_window)"
         with self.database.change() as tables:
             found = tables.execute(f"SELECT {columns} ORDER BY due, id LIMIT 1", known).fetchone()
             if found is None:
@@ -346,20 +350,22 @@ class Queue:
 
     def _insert(self, tables: sqlite3.Connection, waiting: Sequence[Waiting]) -> None:
         tables.executemany(
-            "INSERT INTO rows (campaign, fingerprint, stream, collector, cap, body, value, due, claim, claimed_until)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO rows"
+            " (campaign, fingerprint, stream, collector, cap, period, body, value, due, claim, claimed_until)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(self.campaign, *_columns(one)) for one in waiting],
         )
 
 
 def _columns(one: Waiting) -> tuple[object, ...]:
-    named = one.fingerprint, one.stream or "", one.collector, one.cap
+    named = one.fingerprint, one.stream or "", one.collector, one.cap, one.period
     return *named, one.body, _octets(one.value), one.due, one.claim, one.claimed_until
 
 
 def _waiting(row: _Row) -> Waiting:
     body, value = bytes(row.body), _text(row.value)
-    return Waiting(row.fingerprint, row.stream or None, body, value, row.due, collector=row.collector, cap=row.cap)
+    found = Waiting(row.fingerprint, row.stream or None, body, value, row.due)
+    return replace(found, collector=row.collector, cap=row.cap, period=row.period)
 
 
 def _octets(value: str | None) -> bytes | None:

@@ -19,6 +19,7 @@ from hushcount.delivery.delivering import Deliverer
 from hushcount.delivery.evaluations import Asker
 from hushcount.delivery.events import Delivery, Event, EventLog, What
 from hushcount.delivery.making import Made, Maker, OpenEvaluations
+from hushcount.delivery.passes import Issuer, Passes
 from hushcount.delivery.present import Present
 from hushcount.delivery.publication import Publication
 from hushcount.delivery.queue import Queue, database
@@ -60,6 +61,7 @@ class Sender:
             reveal when the value was used. In a campaign with an evaluator, the evaluation of a discovery report waits
             such a random time in memory, and after the answer the finished report waits another random time.
         evaluator: address or `Site` of the evaluator, if the evaluator does not answer at `site`.
+        issuer: who gives the client its passes, if the campaign asks for passes.
         answer_within: how long an evaluation without an answer is asked for again, at most a day. If no answer comes in
             this time, or if the process ends earlier, the report is sent without its value.
         most_queued: how many reports may wait; for one more, `report` makes nothing and returns QUEUE_FULL.
@@ -83,6 +85,7 @@ class Sender:
         keep_values: bool = False,
         delay: timedelta = timedelta(minutes=10),
         evaluator: Site | str | None = None,
+        issuer: Issuer | None = None,
         answer_within: timedelta = timedelta(hours=1),
         most_queued: int = 1000,
         strict: bool = False,
@@ -111,6 +114,7 @@ class Sender:
         if isinstance(evaluator, str):
             evaluator = replace(site, address=evaluator, name=None, app_token=None, plain=False)
         asked = evaluator or site
+        self._issuer = issuer
         lease = 60.0 + 10.0 * max(site.seconds, asked.seconds)
         self._queue = Queue(tables, policy.campaign_id, most_queued, lease)
         self._evaluations = OpenEvaluations()
@@ -121,8 +125,9 @@ class Sender:
         asker = Asker(
             asked, self._queue, arrivals, self._evaluations, self._budget, self._maker.delay, self._tell, clock
         )
+        passes = Passes(issuer, site.name, self._queue, arrivals, self._budget, self._tell, clock)
         self._deliverer = Deliverer(
-            site, self._queue, arrivals, self._present, self._budget, self._maker, asker, self._tell, clock
+            site, self._queue, arrivals, self._present, self._budget, self._maker, asker, passes, self._tell, clock
         )
         self._is_durable, self._background = home is not None, Background(self._deliverer, self._tell, clock)
 
@@ -266,6 +271,8 @@ class Sender:
     def _client(self, publication: Publication) -> Client:
         campaign = publication.campaign
         collector_name(campaign, self._collector)
+        if campaign.passes is not None and self._issuer is None:
+            raise Untrusted(f"campaign {campaign.id} asks for passes of an issuer: give Sender(issuer=Issuer(...))")
         return Client(
             campaign,
             policy=self._policy,

@@ -86,9 +86,18 @@ def evaluation_verdict(reply: Reply, evaluations: int) -> Verdict:
         # is up.
         later = fate == "refused" or (fate == "smaller" and evaluations == 1)
         return replace(refusal, fate="again" if later else fate)
+    return octets_verdict(reply, evaluations * ELEMENT_BYTES + PROOF_BYTES, evaluations, "no_evaluator")
+
+
+def octets_verdict(reply: Reply, wanted: int, number: int, unnamed: str) -> Verdict:
+    """Return "sent" for an answer of `wanted` bytes; else why not, and how long to wait.
+
+    `unnamed` is the reason if something else than the service answered a request for `number` things.
+    """
+    if reply.status != 200:
+        return _refusal(reply, number, unnamed)
     if _media_type(reply) != "application/octet-stream":
-        return Verdict("again", "no_evaluator")
-    wanted = evaluations * ELEMENT_BYTES + PROOF_BYTES
+        return Verdict("again", unnamed)
     return Verdict("sent") if len(reply.body) == wanted else Verdict("again", "wrong_length")
 
 

@@ -23,6 +23,7 @@ class Waiting:
         due: when the report may be sent, in seconds since 1970.
         collector: the collector's name in the campaign file.
         cap: most reports of the stream that the campaign file lets a client send in a window.
+        period: seconds in which a pass of the campaign is good; 0: the campaign asks for no passes.
         claim: claim of the process that asks for the report's name (`new_evaluation`); empty if no evaluation is asked
             for. Until `claimed_until`, in seconds since 1970, no other process sends the report.
     """
@@ -36,6 +37,7 @@ class Waiting:
     claimed_until: float = 0.0
     collector: str = ""
     cap: int = 0
+    period: int = 0
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hushcount.oracles.mechanism import Mechanism
+from hushcount.senders import WEAKEST, Authentication
 
 FORGERS = 0.01
 """The share of all clients that forge, for which results say what forgers could do."""
+
+
+_ANYBODY = "A forger can pretend to be any number of clients."
+_FORGING: Mapping[Authentication, str] = {
+    "none": _ANYBODY,
+    "bearer": "A forger with the app's token can pretend to be any number of clients.",
+    "client-token": _ANYBODY,
+    "privacy-pass": "A forger needs a pass of the issuer for each client that it pretends to be, and two of one "
+    "installation are good in a window at most.",
+}
 
 
 @dataclass(frozen=True)
@@ -61,8 +73,13 @@ def forged_part(asked: float) -> float:
     return min(1.0, FORGERS / asked)
 
 
-def influence_sentence(found: Influence, asked: float = 1.0) -> str:
-    """Return a sentence that explains the bound to the reader of a result; `asked` as in `forged_part`."""
+def influence_sentence(found: Influence, asked: float = 1.0, way: Authentication = WEAKEST) -> str:
+    """Return sentences that explain the bound to the reader of a result.
+
+    Args:
+        asked: as in `forged_part`.
+        way: how senders showed who they are, which decides how many clients a forger can pretend to be.
+    """
     reach = (
         f"{100 * found.share:.3g} % of all values"
         if found.items is None
@@ -77,5 +94,5 @@ def influence_sentence(found: Influence, asked: float = 1.0) -> str:
     return (
         f"Nothing here shows which reports are forged: each forged report can raise an item's count by at most "
         f"{found.up:.4g} users or lower it by at most {found.down:.4g}, and f of them by f times that. One report can "
-        f"raise {reach} at once.{sample}"
+        f"raise {reach} at once.{sample} {_FORGING[way]}"
     )

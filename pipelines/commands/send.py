@@ -6,13 +6,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
-from hushcount.delivery import Delivery, Sender, Site
+from hushcount.delivery import Delivery, Issuer, Sender, Site
 from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.client_files import read_private
 from hushcount.formats.lines import bare_lines, is_utf8, text_of
 from hushcount.newest import Newest
 from hushcount.policy import Policy
@@ -40,6 +42,12 @@ def send(
     name: Annotated[
         str | None, Option(help="Name of the collector, if the campaign has several.", show_default="the only one")
     ] = None,
+    issuer: Annotated[
+        str | None, Option(help="Address of the issuer, if the campaign asks for passes; needs --authorization-file.")
+    ] = None,
+    authorization_file: Annotated[
+        Path | None, Option(help="File of mode 0600 with the header Authorization that the issuer's rule accepts.")
+    ] = None,
     plain_http: Annotated[bool, Option("--plain-http", help="Permit http:// to another machine.")] = False,
 ) -> Answer:
     """Use it to report from a script as one person: it sends at once, without an app's random delay.
@@ -61,6 +69,7 @@ def send(
         keep_values=keep_values,
         delay=timedelta(),
         evaluator=evaluator,
+        issuer=_issuer(issuer, authorization_file, plain_http),
         most_queued=100_000,
         strict=True,
     )
@@ -75,7 +84,29 @@ def send(
         done = before.then(sender.deliver(early=True))
         note(f"values reported before the error: {reported}; reports sent: {done.sent}, waiting: {done.waiting}")
         raise
-    return _answer(reported, before.then(sender.deliver(early=True)), folder)
+    done = before.then(sender.deliver(early=True))
+    refused = "none is given" if issuer is None else "the issuer is asked again later"
+    for event in sender.log:
+        refused = event.reason if event.what == "no_pass" else refused
+    return _answer(reported, done, folder, refused)
+
+
+def _issuer(address: str | None, file: Path | None, plain: bool) -> Issuer | None:
+    if (address is None) != (file is None):
+        raise UsageError("issuer and authorization-file belong together: give both, or neither")
+    if address is None or file is None:
+        return None
+    _authorization(file)
+    return Issuer(Site(address, plain=plain), partial(_authorization, file))
+
+
+def _authorization(file: Path) -> str:
+    """Return the first line of a private file; UsageError: it is missing, empty, too long, or open to others."""
+    raw = read_private(file, "authorization file", _LONGEST_LINE)
+    lines = [] if raw is None else raw.decode(errors="replace").splitlines()
+    if not lines:
+        raise UsageError(f"authorization file {file} must have the value of the header as its first line")
+    return lines[0]
 
 
 def _given(values: list[str]) -> Iterator[str]:
@@ -89,11 +120,13 @@ def _given(values: list[str]) -> Iterator[str]:
         yield value
 
 
-def _answer(reported: int, done: Delivery, folder: Path | None) -> Answer:
+def _answer(reported: int, done: Delivery, folder: Path | None, refused: str) -> Answer:
     until = None if done.held_until is None else stamp(done.held_until)
     shown = {"values": reported, "reports sent": done.sent, "dropped": by_reason(done.dropped), "waiting": done.waiting}
     if done.blank:
         shown["sent without a value"] = by_reason(done.blank)
+    if done.no_pass:
+        shown["reports wait"] = f"for a pass of the issuer: {refused}"
     if until is not None:
         shown["nothing is sent before"] = until
     failure = ""

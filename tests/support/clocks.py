@@ -14,7 +14,7 @@ from hushcount.clock import MACHINE, Clock
 class Hands:
     """What a clock shows, in seconds since 1970."""
 
-    now: float = 0.0
+    now: float
 
     @property
     def clock(self) -> Clock:

@@ -118,7 +118,8 @@ def _pass_on(config: pytest.Config, worker: _Worker) -> bool:
         said = worker.said.recv()
     except EOFError:
         worker.process.join()
-        died = f"its worker ended with status {worker.process.exitcode}; the test that this had next was NOT run"
+        status = worker.process.exitcode
+        died = f"its worker ended with status {status}; the test that this had next, if there was one, was NOT run"
         report = pytest.TestReport(*worker.test, keywords={}, outcome="failed", longrepr=died, when="call")
         config.hook.pytest_runtest_logreport(report=report)
         return False

@@ -234,7 +234,8 @@ def collecting(**options: Any) -> Iterator[FakeCollector]:
                 known = {one.fingerprint.hex(): one for one in collector.epochs}
                 length = known[fingerprint].sealed_bytes(stream)  # type: ignore[arg-type]
                 reports = tuple(body[at : at + length] for at in range(0, len(body), length))
-                collector.posts.append(Post(stream, fingerprint, self.headers["Client-Token"], reports))
+                token = self.headers["Client-Token"] or self.headers["Authorization"]
+                collector.posts.append(Post(stream, fingerprint, token, reports))
             details = json.dumps({"type": f"urn:hushcount:problem:{problem}"}).encode() if problem else b""
             self.answer(status, details, {"Content-Type": "application/problem+json", **headers})
 

@@ -29,11 +29,11 @@ HOUR, DAY = 3_600.0, 86_400.0
 ANSWERS: dict[str, Answer | None] = {"takes": None, "fails": (503, "queue_full", {}), "page": (200, "", {})}
 
 
-DEVICE = Hands()
+DEVICE = Hands(math.nan)
 sender = partial(fake_collector.sender, clock=DEVICE.clock)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def clock() -> Hands:
     """The device's, which a test sets."""
     DEVICE.now = START

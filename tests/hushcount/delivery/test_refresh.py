@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from datetime import timedelta
@@ -22,11 +23,11 @@ DELAY = 600.0
 USES = 20
 
 
-HANDS = Hands()
+HANDS = Hands(math.nan)
 sender = partial(fake_collector.sender, delay=timedelta(seconds=DELAY), clock=HANDS.clock)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def clock() -> Hands:
     HANDS.now = time.time()
     return HANDS

@@ -19,6 +19,7 @@ from hushcount.delivery.queue import Queue
 from hushcount.delivery.tokens import token_of
 from hushcount.errors import NotYet, UsageError
 from hushcount.newest import Newest, Untrusted
+from hushcount.passes.slots import Slot
 from hushcount.policy import Policy
 from hushcount.sampling import Installation, bucket_of
 from tests.hushcount.campaigns.vouched import (
@@ -660,7 +661,7 @@ def test_a_campaign_of_several_collectors_gets_nothing_until_the_app_names_the_s
     two.report(VALUE)
     assert two.deliver(early=True) == Delivery(sent=2)
     assert {post.token for post in collector.posts} == {
-        token_of(two._queue, "collector", "two", two._arrivals.present())
+        token_of(two._queue, Slot(two._queue.campaign, "collector", "two", two._arrivals.present()))
     }
 
 

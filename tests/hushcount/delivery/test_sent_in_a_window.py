@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from hushcount.allowance import OverCap
+from hushcount.budget import Budget
 from hushcount.clock import Clock
 from hushcount.collection.windows import window_start
 from hushcount.delivery import delivering, posting
@@ -25,6 +26,7 @@ from hushcount.delivery.delivering import Deliverer
 from hushcount.delivery.events import Delivery
 from hushcount.delivery.exchange import NoAnswer, Reply
 from hushcount.delivery.making import Made
+from hushcount.delivery.passes import Passes
 from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.site import Site
 from hushcount.delivery.waiting import Claimed, Waiting
@@ -74,6 +76,7 @@ class History:
             "maker": SimpleNamespace(made=self.made_of),
             "asker": SimpleNamespace(ask=lambda _: {}, evaluations=SimpleNamespace(add=lambda _: None)),
         }
+        parts["passes"] = Passes(None, None, tables, self.arrivals, Budget(), lambda *_: None, clock)
         self.deliverer = Deliverer(SITE, tables, self.arrivals, **cast(Any, parts), tell=lambda *_: None, clock=clock)
         self.taken = defaultdict[float, set[bytes]](set)
         """The different reports of each window, by the clock of the collector that took them."""

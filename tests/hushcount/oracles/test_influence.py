@@ -93,7 +93,7 @@ def test_every_frequency_result_carries_the_bound_and_no_other_hop_does() -> Non
             "users_down": 5.0 * bound.down,
         },
     }
-    assert result["privacy"]["sentences"][-1] == influence_sentence(bound)
+    assert result["privacy"]["sentences"][-1] == influence_sentence(bound, way=result["authentication"])
     assert f"{bound.up:.4g} users" in influence_sentence(bound)
     for hop in ("encode", "shuffle", "release"):
         assert "influence" not in make_summary(hop, campaign, {"reports": counts}, None).data()

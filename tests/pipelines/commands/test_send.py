@@ -22,6 +22,7 @@ def test_values_are_sent_at_once(collector: FakeCollector, terms: Path) -> None:
     run = done(*words(collector, terms, "one", "four"), "--json")
     assert run.json == {
         "values": 2, "sent": 4, "remade": 0, "added": 0, "dropped": {}, "waiting": 0, "held_until": None, "blank": {},
+        "no_pass": False,
     }  # fmt: skip
     assert len(collector.received()) == 2
     assert "sent" in done(*words(collector, terms, "one")).out
