@@ -6,6 +6,7 @@ export type { Spent, StreamSpent } from "./budget/spent.js";
 export { Client, type ClientOptions } from "./client.js";
 export type { PendingDiscovery } from "./discovery/oblivious.js";
 export * from "./errors.js";
+export type { Issuer } from "./passes/asking.js";
 export type { Delivery } from "./sender/deliverer.js";
 export type { Event } from "./sender/events.js";
 export type { SenderOptions } from "./sender/options.js";

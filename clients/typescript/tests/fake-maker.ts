@@ -8,7 +8,13 @@ import { hex, utf8 } from "../src/bytes.js";
 import { FormatError, Unanswered } from "../src/errors.js";
 
 /** Tokens, and a window, for posts of a test. */
-export const TOKENS = { collectorToken: () => "t", evaluatorToken: () => "e", window: 0, length: 86_400_000 };
+export const TOKENS = {
+  secret: new Uint8Array(32),
+  shown: () => ({ "Client-Token": "t" }),
+  has: () => undefined,
+  window: 0,
+  length: 86_400_000,
+};
 
 /** Return a campaign of that epoch, with frequency reports and discovery. */
 export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
@@ -28,6 +34,7 @@ export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
     discovery: { epsilon: 2, delta: 1e-9 },
     cap: 1000,
     minimumBatch: 1000,
+    passes: undefined,
     shuffleDelta: 1e-8,
     collectors: ["one"],
     sample: undefined,

@@ -6,7 +6,9 @@ import { Budget } from "../src/budget/budget.js";
 import * as errors from "../src/errors.js";
 import type { Reading } from "../src/sender/present.js";
 import { MemoryStore } from "../src/store/memory-store.js";
-import { bucketOf } from "../src/trust/sample.js";
+import { utf8 } from "../src/bytes.js";
+import { bucketOf } from "../src/trust/installation.js";
+import { BUCKETS } from "../src/trust/sample.js";
 import { FakeCollector, readingOf } from "./fake-maker.js";
 import { eachBeginsAt, tab } from "./tabs.js";
 
@@ -59,7 +61,7 @@ const untrusted: Reading["open"] = () => Promise.reject(new errors.Untrusted("th
 /** Return a sender whose installation is in bucket 1 of its layer, in a campaign that asks bucket 0. */
 async function outside(strict: boolean): Promise<Made> {
   const made = tab({ strict }, new FakeCollector(), readingOf({ sample: { layer: "l", buckets: [[0, 1]] } }));
-  const id = Array.from({ length: 100_000 }, (_, number) => number.toString(16).padStart(32, "0")).find((one) => bucketOf(one, "l") === 1);
+  const id = Array.from({ length: 100_000 }, (_, number) => number.toString(16).padStart(32, "0")).find((one) => bucketOf({ utf8, BUCKETS }, one, "l") === 1);
   await made.store.change([], () => ({ put: [["installation", { id: id ?? "", drawn: Date.now(), layers: {} }]], result: undefined }));
   return made;
 }

@@ -3,7 +3,9 @@
 import { describe, expect, test } from "vitest";
 import { NotAsked, Untrusted } from "../src/errors.js";
 import { MemoryStore } from "../src/store/memory-store.js";
-import { BUCKETS, bucketOf, MOST_LAYERS, requireAsked, type Sample } from "../src/trust/sample.js";
+import { utf8 } from "../src/bytes.js";
+import { bucketOf } from "../src/trust/installation.js";
+import { BUCKETS, MOST_LAYERS, requireAsked, type Sample } from "../src/trust/sample.js";
 import { campaignOf } from "./fake-maker.js";
 import { vectors } from "./vectors.js";
 
@@ -28,7 +30,7 @@ async function isAsked(store: MemoryStore, campaign: ReturnType<typeof campaignO
 
 describe("samples", () => {
   test.each([...accept, ...refuse].map((entry, place) => [place, entry] as const))("vector %i", async (_, entry) => {
-    const bucket = bucketOf(entry.id, entry.layer);
+    const bucket = bucketOf({ utf8, BUCKETS }, entry.id, entry.layer);
     if (entry.bucket !== undefined) expect(bucket).toBe(entry.bucket);
     const store = new MemoryStore();
     await store.change([], () => ({ put: [["installation", { id: entry.id, drawn: NOW, layers: {} }]], result: undefined }));

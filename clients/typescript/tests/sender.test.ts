@@ -28,6 +28,7 @@ describe("reporting and delivering", () => {
       waiting: 0,
       heldUntil: undefined,
       blank: {},
+      noPass: false,
     });
     await sender.deliver();
     expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode"]);

@@ -43,6 +43,7 @@ export function askedOf(name: string): Asked {
     minimumBatch: file.shuffle.minimum_batch,
     shuffleDelta: file.shuffle.delta,
     collectors: file.collectors,
+    passes: file.passes,
     sample: file.sample,
     sealedBytes: (stream) => lengths[stream],
   };

@@ -8,7 +8,8 @@ import type { MechanismTerms } from "../oracles/given.js";
 import { loadMechanism } from "../oracles/load.js";
 import type { Mechanism } from "../oracles/mechanism.js";
 import { own } from "../own.js";
-import type { Asked, Stream } from "../trust/asked.js";
+import { loadPasses } from "../passes/load.js";
+import type { Asked, PassTerms, Stream } from "../trust/asked.js";
 import { headOf } from "../trust/campaign-log.js";
 import { sampleOf } from "../trust/sample.js";
 import { SEAL_BYTES } from "../wire/sealing.js";
@@ -30,7 +31,7 @@ const BINDING_BYTES = 16;
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 2;
 const MOST_COLLECTORS = 16;
-const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample"];
+const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample", "passes"];
 const NEEDED = ["format", "id", "epoch", "memory", "memory_values", "shuffle", "collectors", "keys", "unicode"];
 
 /** A campaign file that was read and checked, with the mechanism of its frequency reports. */
@@ -62,10 +63,14 @@ export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes"> {
 export async function openCampaign(file: unknown, designs: readonly unknown[] = []): Promise<Campaign> {
   const form = formOf(file);
   const { mechanismTerms: terms } = form;
+  if (form.passes !== undefined) (await loadPasses()).requirePasses(form, FormatError);
   return campaignFrom(form, terms === undefined ? unbuilt : await loadMechanism(terms.name, designs));
 }
 
-/** Check the data of a campaign file. Throws FormatError, which names the field. */
+/**
+ * Check the data of a campaign file, except for its section on passes, whose check is loaded with the rest of passes.
+ * Throws FormatError, which names the field.
+ */
 export function formOf(file: unknown): Form {
   const { format = 2 } = own(file as { readonly format?: unknown } | null);
   if (format !== 2) {
@@ -107,6 +112,7 @@ export function formOf(file: unknown): Form {
     discovery: { epsilon: sides * (discovery?.epsilon ?? 0), delta: sides * (discovery?.delta ?? 0) },
     ...shuffle,
     collectors,
+    passes: fields.passes as PassTerms | undefined,
     sample,
     mechanismTerms: terms,
     dictionary,

@@ -55,6 +55,8 @@ export interface Delivery {
    * sent, or wait, like all other reports.
    */
   readonly blank: Readonly<Record<string, number>>;
+  /** Whether reports wait because the client has no pass for the present window; the sender's `log` says why. */
+  readonly noPass: boolean;
 }
 
 /** The inputs of a delivery. */
@@ -111,7 +113,7 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
     const plain = done.maker !== undefined && done.makes;
     const most = { reports: done.most, bytes: MOST_BYTES };
     const turn = turnNow();
-    const claimed = await queue.claim(Date.now(), most, plain, early, turn, to.asked);
+    const claimed = await queue.claim(Date.now(), most, plain, early, turn, to.asked, to.target.has(turn.window));
     if (claimed === undefined) break;
     to.leaving.remove(claimed.from);
     drop(to, done, "over_cap", claimed.over, streamOf(claimed));
@@ -130,7 +132,9 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
   const { sent, remade, added, dropped } = done;
   if (sent > 0) await to.present.refreshed("sends");
   const held = await heldUntil(store, campaign, Date.now());
-  return { sent, remade, added, dropped, waiting: await queue.waiting(), heldUntil: held };
+  const waiting = await queue.waiting();
+  const noPass = waiting > 0 && done.maker !== undefined && to.target.has(to.target.window) === false;
+  return { sent, remade, added, dropped, waiting, heldUntil: held, noPass };
 }
 
 /**

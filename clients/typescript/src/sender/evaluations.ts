@@ -98,7 +98,7 @@ export class Asking {
   }
 
   /** Begin the report of a charged value, and return its blank for the queue, with what the queue keeps of it. */
-  async begin(maker: Maker, value: string | null, kept: Pick<Waiting, "value" | "collector" | "cap">): Promise<Waiting> {
+  async begin(maker: Maker, value: string | null, kept: Pick<Waiting, "value" | "collector" | "cap" | "pass">): Promise<Waiting> {
     const { delay, answerWithin, randomTime, freshBytes } = this.#given;
     const pending = await maker.pendingDiscovery(value);
     const at = Date.now() + randomTime(delay);
@@ -202,9 +202,11 @@ export class Asking {
 
   async #answered(target: Target, evaluation: Evaluation, keepalive: boolean): Promise<Outcome> {
     const { pending, row, window = target.window } = evaluation;
+    const token = target.shown("evaluator", "evaluator", window);
+    if (token === undefined) return { reason: "no_pass", again: true };
     evaluation.window = window;
     const url = `${this.#given.evaluator}/evaluations?fingerprint=${row.waiting.fingerprint}`;
-    const headers = { "Content-Type": OCTETS, "Client-Token": target.evaluatorToken(window) };
+    const headers = { "Content-Type": OCTETS, ...token };
     const body = pending.evaluation;
     try {
       const answer = await this.#given.send(target.fetcher, { url, headers, body, keepalive, mostBytes: ANSWER_BYTES });

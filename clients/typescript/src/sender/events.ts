@@ -16,7 +16,7 @@ export interface Event {
    * answered: the evaluation of a discovery report came. not_answered: the evaluation is requested again later. blank:
    * the evaluation did not come, and the report is sent without its value; the reason is "equivocation" if the answer
    * was not made with the campaign's evaluator key. forgotten: reports were deleted at the opt-out. not_queued: a value
-   * was not queued, and the reason is a sentence.
+   * was not queued, and the reason is a sentence. no_pass: the issuer gave no passes, so reports that need one wait.
    */
   readonly what:
     | "fetched"
@@ -33,7 +33,8 @@ export interface Event {
     | "not_answered"
     | "blank"
     | "forgotten"
-    | "not_queued";
+    | "not_queued"
+    | "no_pass";
   readonly reports: number;
   /** The stream of the reports, if they are of one stream. */
   readonly stream?: Stream;

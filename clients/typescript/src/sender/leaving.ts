@@ -80,8 +80,10 @@ export class Leaving {
     if (isOffline()) return 0;
     const now = Date.now();
     const room = new Map<string, number>();
-    const mine = [...this.#reports.values()].filter(({ waiting: { due, window, tried, stream, cap = 0 }, at }) => {
+    const has = target.has(target.window);
+    const mine = [...this.#reports.values()].filter(({ waiting: { due, window, tried, stream, pass, cap = 0 }, at }) => {
       if (due <= now || !isRecent(at, now) || window !== undefined || tried === true || stream === "") return false;
+      if (!(has ?? pass !== true)) return false;
       const left = room.get(stream) ?? cap - arrivals.came(stream, target.window);
       room.set(stream, left - 1);
       return left > 0;

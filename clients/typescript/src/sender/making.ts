@@ -3,6 +3,7 @@
 import type { Budget } from "../budget/budget.js";
 import type { PendingDiscovery } from "../discovery/oblivious.js";
 import { own } from "../own.js";
+import type { Issuer } from "../passes/asking.js";
 import type { Store } from "../store/store.js";
 import type { Asked, Stream } from "../trust/asked.js";
 import { requireAsked } from "../trust/sample.js";
@@ -50,6 +51,8 @@ export interface Making {
   readonly keepValues: boolean;
   /** The collector's name, if the app gives it. */
   readonly siteName: string | undefined;
+  /** Who gives the client its passes. */
+  readonly issuer: Issuer | undefined;
   /** Load the module that asks an evaluator. */
   readonly askingOf: () => Promise<Asking>;
   /** Called with the reports that were made and queued. */
@@ -84,7 +87,8 @@ export async function make(maker: Maker, wishes: readonly Wish[], making: Making
     const tells = left.get(stream) ?? 0;
     left.set(stream, tells - 1);
     const told = tells > 0 ? value : null;
-    const kept = { collector, cap: campaign.cap, ...(making.keepValues ? { value } : {}) };
+    const pass = campaign.passes && { pass: true as const };
+    const kept = { collector, cap: campaign.cap, ...pass, ...(making.keepValues ? { value } : {}) };
     if (stream === "discovery" && asking !== undefined) made.push(await asking.begin(maker, told, kept));
     else {
       const body = stream === "reports" ? await maker.report(told) : await maker.discoveryReport(told);

@@ -2,6 +2,7 @@
 
 import type { Budget } from "../budget/budget.js";
 import { UsageError } from "../errors.js";
+import type { Issuer } from "../passes/asking.js";
 import type { Store } from "../store/store.js";
 import type { Policy } from "../trust/policy.js";
 import type { Fetch } from "./http.js";
@@ -46,6 +47,8 @@ export interface SenderOptions {
   readonly delaySeconds?: number;
   /** The evaluator's address, for an oblivious campaign; by default the collector's address. */
   readonly evaluator?: string;
+  /** Who gives the client its passes, for a campaign that asks for passes. */
+  readonly issuer?: Issuer;
   /**
    * For how many seconds an evaluation is requested again if nobody answers, at most a day; by default 3600. After this
    * time, or if the page closes earlier, the discovery report is sent without its value.

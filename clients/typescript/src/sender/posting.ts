@@ -34,8 +34,10 @@ export async function post(target: Target, reports: readonly Queued[], keepalive
   const { stream = "", fingerprint = "", collector = "", left, window = target.window } = own({ ...reports[0]?.waiting });
   const until = keepalive || left !== undefined ? `&until=${windowName(window + target.length)}` : "";
   const url = `${target.base}/${stream}?fingerprint=${fingerprint}&window=${windowName(window)}${until}`;
-  const token = target.collectorToken(collector, window);
-  const headers = { "Content-Type": "application/octet-stream", "Client-Token": token };
+  const token = target.shown("collector", collector, window);
+  // The pass is too old to be kept. The bytes may have arrived under it, so they do not get another one.
+  if (token === undefined) return { fate: "dropped", reason: "wrong_slot", wait: 0 };
+  const headers = { "Content-Type": "application/octet-stream", ...token };
   const body = concat(...reports.map(({ waiting }) => waiting.body));
   try {
     return verdict(await send(target.fetcher, { url, headers, body, keepalive }), reports.length, window);

@@ -57,6 +57,8 @@ export interface Waiting {
   /** The collector's name in the campaign file, and the cap of the report's stream; absent for a plain value. */
   readonly collector?: string;
   readonly cap?: number;
+  /** The report is shown with a pass, and never without. */
+  readonly pass?: true;
   /** When the window of the first attempt began, in milliseconds since 1970; absent before it. */
   readonly window?: number;
   /** Whether an attempt may have arrived, or may still arrive, in any window. */
@@ -159,6 +161,8 @@ export class Queue {
    * @param early claim also reports that are not due yet.
    * @param turn the present window.
    * @param asked time when this page last began to ask for evaluations: blanks that became due later are not claimed.
+   * @param has whether there is a pass for the present window: without one, no untried report goes. undefined: passes
+   * cannot be shown, so no report goes that needs one.
    */
   async claim(
     now: number,
@@ -167,13 +171,15 @@ export class Queue {
     early: boolean,
     turn: Turn,
     asked = now,
+    has?: boolean,
   ): Promise<Claimed | undefined> {
     const isFree = (report: Queued): boolean => {
-      const { blank, fingerprint, left, window = turn.window } = report.waiting;
+      const { blank, fingerprint, left, pass, tried, window = turn.window } = report.waiting;
       // A report that was refused because its window had not begun waits for its window, even if `early`.
       const isEarly = early && (left !== undefined || window <= turn.window);
       const until = blank !== undefined ? asked : isEarly ? Infinity : now;
-      return !isLeased(report, now) && (plain || fingerprint !== "") && isDue(report.waiting, until);
+      const goes = fingerprint === "" ? plain : (has ?? pass !== true) || (has === false && tried === true);
+      return !isLeased(report, now) && goes && isDue(report.waiting, until);
     };
     let claimed = await this.#claimed(now, most, turn, isFree, MOST_CLAIMED);
     // There may be no room, so all waiting reports are read, to keep the places of those that may have arrived.

@@ -7,6 +7,7 @@ import type { Spent } from "../budget/spent.js";
 import { HushcountError, NotYet, Untrusted, UsageError, type Reported } from "../errors.js";
 import { requireGenerator } from "../maths/words.js";
 import { own } from "../own.js";
+import { withPasses } from "../passes/load.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
 import { Policy } from "../trust/policy.js";
@@ -78,6 +79,7 @@ export class Sender {
     const baseOf = (...at: Parameters<typeof addressOf>): string => `${addressOf(...at)}/v1/campaigns/${campaign}`;
     const base = baseOf(site);
     const evaluator = baseOf(options.evaluator ?? site, "evaluator");
+    if (options.issuer !== undefined) addressOf(options.issuer.address, "issuer");
     const fetcher = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
     this.#campaign = campaign;
     this.#store = store;
@@ -100,7 +102,7 @@ export class Sender {
       this.#leaving.add(reports);
       this.#asking?.add(reports);
     };
-    this.#making = { ...numbers, store, budget, arrivals, keepValues: options.keepValues ?? false, siteName: options.siteName, askingOf, onQueued };
+    this.#making = { ...numbers, store, budget, arrivals, keepValues: options.keepValues ?? false, siteName: options.siteName, issuer: options.issuer, askingOf, onQueued };
     this.#reportInTurn = inTurn((values) => this.#reportAll(values), MOST_AT_ONCE);
   }
 
@@ -218,9 +220,9 @@ export class Sender {
     // The opt-out is checked first, because a request for the campaign file would tell the collector that a person who
     // opted out uses the app.
     requireOptedIn({ optedOut: await this.#readOptOut() });
-    // The tokens are read now, because a closing page has no time to read them.
-    await this.#readTokens();
     const maker = await this.#maker();
+    // The tokens are read now, because a closing page has no time to read them.
+    await this.#readTokens(maker);
     if (maker === undefined) {
       await this.#requireKeptValues();
       const body = new Uint8Array();
@@ -270,8 +272,8 @@ export class Sender {
 
   async #deliver(early: boolean): Promise<Delivery> {
     // After the opt-out no report is sent, and no token is made.
-    const nobody = { collectorToken: (): string => "", evaluatorToken: (): string => "" };
-    const tokens = (await this.#readOptOut()) ? nobody : await this.#readTokens();
+    const nobody = { secret: new Uint8Array(), shown: (): undefined => undefined, has: (): boolean => false };
+    const tokens = (await this.#readOptOut()) ? nobody : await this.#readTokens(await this.#present.refreshed(), true);
     const target = this.#targetOf(tokens);
     const delivering = {
       store: this.#store,
@@ -326,16 +328,21 @@ export class Sender {
       const held = await heldUntil(this.#store, this.#campaign, Date.now());
       const asked = this.#asking?.next() ?? Infinity;
       const fetched = this.#optedOut ? Infinity : await this.#present.nextDue();
-      return Math.min(asked, fetched, due === undefined ? Infinity : Math.max(due, held ?? 0)) - Date.now();
+      // If the issuer were asked only with reports, it would see when values are used.
+      const first = (await this.#present.maker())?.campaign.passes ? 0 : Infinity;
+      const passes = this.#optedOut ? Infinity : (this.#tokens?.asks ?? first);
+      return Math.min(asked, fetched, passes, due === undefined ? Infinity : Math.max(due, held ?? 0)) - Date.now();
     } catch {
       // If the store cannot be read, nothing else is needed, because the last known state expires after a short time.
       return Infinity;
     }
   }
 
-  async #readTokens(): Promise<Tokens> {
+  /** Read the tokens; `asks`: first ask the issuer, if the campaign asks for passes, and if that is due. */
+  async #readTokens(maker: Maker | undefined, asks = false): Promise<Tokens> {
     // The tokens are read each time, because another tab may have deleted them at an opt-out.
     const [tokens] = await Promise.all([clientTokens(this.#store, this.#campaign), this.#making.arrivals.read()]);
-    return (this.#tokens = tokens);
+    const given = { ...this.#making, ...this.#target, ...tokens, log: this.#log };
+    return (this.#tokens = maker?.campaign.passes ? await withPasses(given, maker.campaign, asks) : tokens);
   }
 }

@@ -11,8 +11,6 @@ import { freshBytes } from "../maths/words.js";
 import { valueOf, type Store } from "../store/store.js";
 import type { Terms } from "../trust/asked.js";
 
-/** The name of every evaluator in the derivation of its tokens. */
-const EVALUATOR_NAME = "evaluator";
 const SECRET_BYTES = 32;
 const TOKEN = { length: 32, person: "window token" };
 const MOST_TOKENS = 1_000_000;
@@ -22,23 +20,34 @@ export type Role = "collector" | "evaluator";
 
 /** The tokens of this client in its campaign. */
 export interface Tokens {
-  /** Return the token for a collector, in the window that began at a time, in milliseconds since 1970. */
-  collectorToken(name: string, window: number): string;
-  /** Return the token for the evaluator in that window. */
-  evaluatorToken(window: number): string;
+  readonly secret: Uint8Array;
+  /**
+   * Return the header that shows a token to a party, in the window that began at a time, in milliseconds since 1970;
+   * undefined: there is no pass for it.
+   */
+  shown(role: Role, name: string, window: number): Readonly<Record<string, string>> | undefined;
+  /** Return whether there is a pass for a window; undefined: these tokens have no passes. */
+  has(window: number): boolean | undefined;
+  /** Time from which the issuer is to be asked, in milliseconds since 1970; undefined: these tokens have no passes. */
+  readonly asks?: number;
 }
 
 /**
- * Return a keyed BLAKE2b, in base64url without padding, of each text with its length, and of the window.
+ * Return each text with its length, and a time.
  *
- * @param name the collector's name in the signed campaign file, or EVALUATOR_NAME; never a part of an address.
- * @param window when the window of the first attempt began, in seconds since 1970.
+ * @param name the collector's name in the signed campaign file, or "evaluator"; never a part of an address.
+ * @param begins when the window of the first attempt began, or the period of its pass, in seconds since 1970.
  */
-export function derivedToken(secret: Uint8Array, role: Role, campaign: string, name: string, window: number): string {
+export function slotOf(role: Role, campaign: string, name: string, begins: number): Uint8Array {
   const start = new DataView(new ArrayBuffer(8));
-  start.setBigInt64(0, BigInt(window));
+  start.setBigInt64(0, BigInt(begins));
   const texts = [role, campaign, name].map((text) => sized(utf8(text)));
-  return base64Url(blake2b(concat(...texts, new Uint8Array(start.buffer)), { ...TOKEN, key: secret }));
+  return concat(...texts, new Uint8Array(start.buffer));
+}
+
+/** Return the 32 bytes of a slot's token: a keyed BLAKE2b. */
+export function nonceOf(secret: Uint8Array, slot: Uint8Array): Uint8Array {
+  return blake2b(slot, { ...TOKEN, key: secret });
 }
 
 /** Return this client's tokens for a campaign. The first call makes the secret, and all tabs get the same secret. */
@@ -50,11 +59,12 @@ export async function clientTokens(store: Store, campaign: string): Promise<Toke
     const made = freshBytes(SECRET_BYTES);
     return { put: [[key, hex(made)]], result: made };
   });
-  const tokenOf = (role: Role, name: string, window: number): string =>
-    derivedToken(secret, role, campaign, name, Math.floor(window / 1000));
   return {
-    collectorToken: (name, window) => tokenOf("collector", name, window),
-    evaluatorToken: (window) => tokenOf("evaluator", EVALUATOR_NAME, window),
+    secret,
+    shown: (role, name, window) => ({
+      "Client-Token": base64Url(nonceOf(secret, slotOf(role, campaign, name, Math.floor(window / 1000)))),
+    }),
+    has: () => undefined,
   };
 }
 
@@ -86,7 +96,8 @@ export function arrivedKey(campaign: string): string {
   return `${keyOf(campaign)}/arrived`;
 }
 
-function keyOf(campaign: string): string {
+/** Return the prefix of the store keys that are deleted together with the secret. */
+export function keyOf(campaign: string): string {
   return `token/${campaign}`;
 }
 
@@ -94,7 +105,8 @@ function sized(bytes: Uint8Array): Uint8Array {
   return Uint8Array.from([bytes.length >> 8, bytes.length & 255, ...bytes]);
 }
 
-function base64Url(bytes: Uint8Array): string {
+/** Return bytes in base64url without padding. */
+export function base64Url(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes))
     .replaceAll("+", "-")
     .replaceAll("/", "_")

@@ -5,6 +5,13 @@ import type { Sample } from "./sample.js";
 /** The two streams of a campaign. */
 export type Stream = "reports" | "discovery";
 
+/** Passes: how many seconds each is good, and from the day `first` on a hash of the issuer's keys of each day. */
+export interface PassTerms {
+  readonly seconds: number;
+  readonly first: string;
+  readonly days: readonly string[];
+}
+
 /** The facts of the file without its mechanism; hashes are in hexadecimal digits. */
 export interface Terms {
   readonly id: string;
@@ -28,6 +35,8 @@ export interface Terms {
   readonly shuffleDelta: number;
   /** The names of the collectors that take reports. */
   readonly collectors: readonly string[];
+  /** Passes that clients need; undefined: none. */
+  readonly passes: PassTerms | undefined;
   /** Which clients are asked; undefined: all. */
   readonly sample: Sample | undefined;
 }

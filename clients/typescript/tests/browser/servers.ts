@@ -33,12 +33,15 @@ export async function startSite(collector: string): Promise<Site> {
 export interface CollectorSite extends Site {
   readonly collector: FakeCollector;
   readonly preflights: IncomingMessage[];
+  /** What an answer waits for. */
+  gate: Promise<unknown>;
 }
 
 /** Start a collector that answers pages of any origin, as the settings of a real one may ask for. */
 export async function startCollector(): Promise<CollectorSite> {
   const collector = new FakeCollector();
   const preflights: IncomingMessage[] = [];
+  const site = { collector, preflights, gate: Promise.resolve() as Promise<unknown> };
   const server = createServer((request, response) => {
     const origin = { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag, Retry-After" };
     if (request.method === "OPTIONS") {
@@ -55,6 +58,7 @@ export async function startCollector(): Promise<CollectorSite> {
       const init = { method: request.method ?? "GET", headers, ...body };
       collector.fetch(`http://collector${request.url ?? ""}`, init).then(
         async (answer) => {
+          await site.gate;
           response.writeHead(answer.status, { ...origin, ...Object.fromEntries(answer.headers) });
           response.end(Buffer.from(await answer.arrayBuffer()));
         },
@@ -62,7 +66,7 @@ export async function startCollector(): Promise<CollectorSite> {
       );
     });
   });
-  return { ...(await listening(server)), collector, preflights };
+  return Object.assign(site, await listening(server));
 }
 
 async function listening(server: Server): Promise<Site> {
