@@ -18,7 +18,7 @@ import pytest
 
 from tests.evaluator import rfc9497 as twin
 from tests.vectors.make import SUBJECTS
-from tests.vectors.stranger import boxes, client, delivery, mechanisms, numbers, spending, trust, values
+from tests.vectors.stranger import boxes, client, delivery, mechanisms, numbers, passes, spending, trust, values
 from tests.vectors.stranger.basics import Refused, canonical, number, read_json, require
 from tests.vectors.stranger.mechanisms import Mechanism
 from tests.vectors.stranger.numbers import Layout, Words
@@ -281,6 +281,7 @@ READERS: dict[str, Callable[[Entry], Any]] = {
     "logs": log,
     "oblivious": oblivious,
     "packing": packing,
+    "passes": passes.passed,
     "policies": policy,
     "reports": report,
     "samples": sample,

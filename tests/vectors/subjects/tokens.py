@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.delivery.tokens import EVALUATOR_NAME, collector_name, derived_token
+from hushcount.delivery.tokens import collector_name, derived_token
 from hushcount.newest import Untrusted
+from hushcount.passes.slots import EVALUATOR_NAME, Slot
 from tests.vectors.subjects.script import octets, require_refused
 
 _DAY = 1_795_392_000
@@ -47,5 +48,5 @@ def data() -> dict[str, Any]:
 
 
 def _token(secret: bytes, role: Any, name: str, window: int, entry: dict[str, Any]) -> dict[str, Any]:
-    token = derived_token(secret, role, entry["campaign"], name, window)
+    token = derived_token(secret, Slot(entry["campaign"], role, name, window))
     return {"role": role, "secret": secret.hex(), "window": window, **entry, "token": token}
