@@ -115,7 +115,7 @@ def test_nobody_listed_the_addresses_and_the_sketch_counts_those_that_were_found
 def test_words_that_the_output_uses_are_explained_and_all_pages_are_listed(shown: tuple[Path, str]) -> None:
     out, output = shown
     words, _, pages = output.partition("\nWords\n")[2].partition("Result pages")
-    for word in ("stream", "bin", "replace-one", "z", "odds", "withheld"):
+    for word in ("stream", "bin", "replace-one", "z", "odds", "other", "withheld"):
         assert re.search(rf"^ *{word}  \S", words, re.MULTILINE), word
         assert word in output.partition("\nWords\n")[0], word
     listed = [line.strip() for line in pages.splitlines() if line.startswith("  ")]

@@ -14,6 +14,7 @@ from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import SUFFIX, collector_of
 from hushcount.collection.windows import duration_text
 from hushcount.errors import HushcountError
+from hushcount.passes.slots import Role
 from hushcount.senders import Authentication, weakest
 from pipelines.audit.deployment_checks import SKEW, told_apart
 from pipelines.audit.orphans import orphans
@@ -26,6 +27,8 @@ from pipelines.handover.paths import WindowPath
 from pipelines.log.ledger_check import lacking, require_named
 from pipelines.windows.rules import START_AGAIN, notes_of
 from pipelines.windows.stored import manifests_in
+from service.passes import PassTaker
+from service.settings import ServicePart
 
 _SOON = timedelta(days=14)
 _LONG = timedelta(days=90)
@@ -78,6 +81,29 @@ def keys(view: View) -> Iterator[Finding]:
                 yield Finding(name, "good", "opens")
             except HushcountError as error:
                 yield Finding(name, "bad", str(error))
+
+
+def passes(view: View) -> Iterator[Finding]:
+    """Check that the services here can take passes of the newest epoch, and for how many days there are keys."""
+    _, campaign = view.epochs.newest
+    file, here = f"epoch {campaign.epoch} of {campaign.id}", view.deployment.file
+    parts: Mapping[Role, ServicePart | None] = {
+        "collector": view.deployment.collector,
+        "evaluator": here.evaluator if campaign.is_oblivious else None,
+    }
+    for role, part in parts.items():
+        try:
+            if part is not None:
+                taker = PassTaker(part.authentication, role, part.name, view.deployment.windows.length)
+                taker.passes(view.epochs.directory, [campaign])
+        except HushcountError as error:
+            yield Finding(f"passes of {file} at the {role}", "bad", str(error))
+    if campaign.passes is not None:
+        end = campaign.passes.first + timedelta(days=len(campaign.passes.days))
+        left = end - view.now.date()
+        verdict: Verdict = "good" if left > _SOON else "warning" if left > timedelta() else "bad"
+        cure = "add days with hushcount keys passes, then publish an epoch made with campaign new --after --passes"
+        yield Finding(f"pass keys of {file}", verdict, f"the last day is {end - timedelta(days=1)}", cure)
 
 
 def signature(view: View) -> Iterator[Finding]:

@@ -117,7 +117,7 @@ def told_apart(name: str, way: Authentication) -> Finding:
     if tells_clients_apart(way):
         return Finding(name, "good", way)
     says = f"authentication {way} tells no client apart: the cap limits no client, and results protect one report only"
-    return Finding(name, "bad", says, 'set authentication = "client-token" under [collector]')
+    return Finding(name, "bad", says, 'set authentication = "client-token" or "privacy-pass" under [collector]')
 
 
 def run(view: View) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ Checks = tuple[Callable[[View], Iterator[Finding]], ...]
 _OF_FILES: Checks = (
     campaign.epoch,
     campaign.keys,
+    campaign.passes,
     campaign.signature,
     campaign.named,
     campaign.publisher,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.parts import COLLECTOR, DiscoveryPart, SamplePart, ShufflePart
+from hushcount.campaigns.parts import COLLECTOR, DiscoveryPart, PassesPart, SamplePart, ShufflePart
 from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
+from hushcount.formats.whole_files import write_over
 from hushcount.oracles.catalogue import CATALOGUE
+from hushcount.passes.pass_keys import PassKeys, keys_of, passes_beside, read_pass_keys
 from hushcount.privacy.queries import epsilon_notes
 from keys import directories
 from keys.listing import next_key
@@ -62,6 +65,10 @@ def new_campaign(
     layer: Annotated[
         str | None,
         Option(help="With --sample: campaigns of one layer ask no client together.", show_default="the id"),
+    ] = None,
+    passes: Annotated[
+        Path | None,
+        Option(help="Public keys of hushcount keys passes: clients need passes of this issuer.", show_default="none"),
     ] = None,
     epoch: Annotated[
         int | None, Option(help="Number of the epoch; default 1, or one more than that of --after.")
@@ -144,10 +151,10 @@ def new_campaign(
         raise UsageError(f"--no-discovery contradicts {', '.join(discovery)} of discovery: leave one of them out")
     if discovery and "epsilon" not in discovery:
         raise UsageError(f"{', '.join(discovery)} of discovery needs --discovery-epsilon: give it too")
-    following = 1 if before is None else before.epoch + 1
     start = options.begins_at(begins)
     public = directories.read_public(keys, start)
     deployment = None if config is None else Deployment.read(config)
+    issued = None if passes is None else read_pass_keys(passes)
     if discovery.get("hash") == "oblivious":
         used = _used(deployment, before)
         key = next_key(keys, start or MACHINE.now(), used)
@@ -165,14 +172,29 @@ def new_campaign(
         discovery={"delta": 1e-8, **discovery} if discovery else None,
         sample=_sampled(sample, layer, id, deployment, before),
         collectors=_collectors(deployment, before),
+        passes=_passes(issued, before),
         memory=(memory_values or (1 if before is None else before.memory_values)) if memory else 0,
-        epoch=following if epoch is None else epoch,
+        epoch=epoch if epoch is not None else 1 if before is None else before.epoch + 1,
         previous=None if before is None else before.head,
     )
-    campaign.write(out)
+    _write(campaign, out, issued)
     for sentence in () if epsilon is None else epsilon_notes(epsilon):
         note(f"warning: {sentence}")
     return _described(campaign, out)
+
+
+def _passes(issued: PassKeys | None, before: Campaign | None) -> PassesPart | None:
+    if issued is not None:
+        return issued.part()
+    return None if before is None else before.passes
+
+
+def _write(campaign: Campaign, out: Path, issued: PassKeys | None) -> None:
+    """Write a campaign file, and before it the public keys of passes that it names, if they are given."""
+    if issued is not None:
+        keys_of(campaign, issued)
+        write_over(passes_beside(out, campaign.id), issued.model_dump_json(), 0o644)
+    campaign.write(out)
 
 
 def _before(path: Path, id: str | None, epoch: int | None) -> Campaign:
@@ -285,6 +307,10 @@ def _described(campaign: Campaign, path: Path) -> Answer:
     }
     if campaign.sample is not None:
         data |= {"layer": campaign.sample.layer, "asked": campaign.sample.share}
+    if campaign.passes is not None:
+        part = campaign.passes
+        last = part.first + timedelta(days=len(part.days) - 1)
+        data |= {"passes_from": str(part.first), "passes_to": str(last), "pass_seconds": part.seconds}
     if campaign.memory:
         data |= {"memory_values": campaign.memory_values, "epsilon_of_an_epoch": campaign.epoch_epsilon}
     for role, listed in campaign.keys:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
@@ -18,6 +18,7 @@ from hushcount.collection.epochs import COLLECTION_FILE, CollectionFile, EpochPa
 from hushcount.collection.windows import window_at
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.whole_files import sync, write_over
+from hushcount.passes.pass_keys import PASSES_FILE, PassKeys, keys_of, passes_beside, read_pass_keys
 from pipelines.deployment.campaigns import oblivious_campaigns, taken_buckets
 from pipelines.deployment.settings import Deployment
 
@@ -124,6 +125,8 @@ def publish_alone(
         if not early:
             _require_length(deployment, campaign, start, earlier[-1])
     require_follows(campaign, published[earlier[-1].epoch][1] if earlier else None)
+    if campaign.passes is not None:
+        _copy_passes(campaign, campaign_path, folder, moment)
     if not campaign.is_oblivious and campaign.sample is None:
         return _published(deployment, campaign, campaign_path, published, start)
     # Lock all campaigns: two campaigns with a key of the evaluator or a bucket in common, published at once, would each
@@ -243,6 +246,31 @@ def _copy(campaign: Campaign, source: Path, folder: Path, name: str, served: set
         _put(signature_path(folder / name), signed.read_bytes(), served)
     else:
         signature_path(folder / name).unlink(missing_ok=True)
+
+
+def _copy_passes(campaign: Campaign, source: Path, folder: Path, now: datetime) -> None:
+    """Put the public keys of passes into the folder: one file for all epochs, with all days from yesterday on."""
+    beside, there = passes_beside(source, campaign.id), folder / PASSES_FILE
+    # The file beside the campaign file may be an old one, if a publisher made epochs meanwhile.
+    files = [path for path in (beside, there) if path.exists()] or [there]
+    keys = max((read_pass_keys(path) for path in files), key=lambda keys: max(_days(keys)))
+    keys_of(campaign, keys)
+    if there.exists():
+        published, yesterday = read_pass_keys(there), now.date() - timedelta(days=1)
+        old, new = _days(published), _days(keys)
+        changed = [day for day in old.keys() & new.keys() if old[day] != new[day]]
+        lost = [day for day in old if yesterday <= day < keys.first]
+        if keys.parties != published.parties or changed or lost:
+            what = f"on {min(changed or lost)}" if changed or lost else "in collectors, evaluator or seconds"
+            raise UsageError(
+                f"pass keys differ from the published ones in {there} {what}, must keep all that clients may have "
+                "passes of: give the file to which hushcount keys passes added days, or the campaign another id"
+            )
+    write_over(there, keys.model_dump_json(), _FILE_MODE)
+
+
+def _days(keys: PassKeys) -> dict[date, tuple[str, ...]]:
+    return {keys.first + timedelta(days=number): day for number, day in enumerate(keys.days)}
 
 
 def _put(path: Path, data: bytes, served: set[Path]) -> None:

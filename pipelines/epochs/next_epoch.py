@@ -30,6 +30,7 @@ from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
+from hushcount.passes.pass_keys import extended
 from keys.directories import PublicFile
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.parts import NextEpochPart
@@ -115,8 +116,9 @@ def follow(
     wanted = decisions.admitted(kept, given, listed, part.most_additions, not part.review)
     share = None if part.target_rank is None else tracked.target_share
     same_items = dictionary is None or set(Dictionary(wanted).items) == set(dictionary.items)
+    same_passes = extended(campaign) == campaign.passes
     unchanged = same_keys(campaign, keys)
-    if same_items and unchanged and _same_plan(campaign, part, share):
+    if same_items and unchanged and same_passes and _same_plan(campaign, part, share):
         return None
     if unchanged and window_at(now, deployment.windows.length).end < earliest_begin(deployment, newest, part, now):
         return None
@@ -290,6 +292,7 @@ def _made(
             memory=campaign.memory_values if campaign.memory else 0,
             sample=campaign.sample,
             collectors=campaign.collectors,
+            passes=extended(campaign),
             shuffle=campaign.shuffle.model_dump(),
             discovery=discovery,
             epoch=campaign.epoch + 1,

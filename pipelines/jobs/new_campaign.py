@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dictionary
-from hushcount.campaigns.parts import COLLECTOR, SamplePart, portable
+from hushcount.campaigns.parts import COLLECTOR, PassesPart, SamplePart, portable
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.formats.whole_files import write_new
@@ -38,6 +38,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     memory: int = 0,
     sample: SamplePart | None = None,
     collectors: tuple[str, ...] = (COLLECTOR,),
+    passes: PassesPart | None = None,
     epoch: int = 1,
     previous: bytes | None = None,
 ) -> Campaign:
@@ -59,6 +60,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
             clients have no memory.
         sample: which clients are asked; None: all.
         collectors: names of the collectors that take reports.
+        passes: keys by which an issuer signs client tokens; None: clients make their own.
         epoch: number of the epoch.
         previous: head of the log of earlier epochs; None for the first epoch.
 
@@ -81,6 +83,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     data["collectors"] = list(collectors)
     if previous is not None:
         data["previous"] = previous.hex()
+    data |= {} if passes is None else {"passes": passes.model_dump(mode="json")}
     data |= {} if sample is None else {"sample": sample.model_dump(mode="json")}
     if memory:
         data |= {"memory": True, "memory_values": memory}

@@ -305,7 +305,7 @@ def make_summary(
     if reports is not None and campaign.frequency is not None:
         bound, part = influence(campaign.frequency), forged_part(campaign.asked)
         # Every reader must see how far forged reports change counts, because the statement assumes honest reports.
-        privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound, campaign.asked)))
+        privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound, campaign.asked, whose.way)))
     total = HopCounts.of(hop, streams, opening)
     return HopSummary(
         **vars(total),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from hushcount.campaigns.campaign import Campaign
@@ -62,7 +63,11 @@ def play(scene: Scene, source: Path, directory: Path, console: Console) -> dict[
     for reports in (encoded, shuffled):
         shutil.rmtree(reports)
     result |= told.tell_analyzer(console, scene, campaign, analyzed, results, truth)
-    show(sentences(analyzed), console)
+    plain, *exact = sentences(analyzed)
+    differs = (
+        "The same in (epsilon, delta): delta is not the chance above, so e^epsilon can be smaller (see odds, below)."
+    )
+    show((plain, Padding(Text(differs), (0, 0, 0, 2)), *exact), console)
     result["seconds"] = round(MACHINE.steady() - began, 1)
     console.print(f"\n  {result['seconds']:g} s\n")
     return result

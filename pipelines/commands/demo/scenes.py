@@ -43,7 +43,7 @@ class Scene:
 
 _ADULT = "Education of 48,842 people (Adult census), 16 listed values"
 _WORDS = "200,000 words typed, 20,000 known ones, the others to be discovered (Norvig's counts)"
-_ADDRESSES = "40,000 addresses visited, none of them listed (made up: examples/data/README.md)"
+_ADDRESSES = "40,000 visits to addresses, none of them listed (made up: examples/data/README.md)"
 _DISCOVERY = {"epsilon": 1.0, "delta": 1e-8}
 SCENES = (
     Scene("adult", _ADULT, "education.txt.gz", "education_dictionary.txt", "level", "ss", 1.0),
@@ -66,8 +66,10 @@ GLOSSARY = (
         "odds",
         "in (epsilon, delta), delta is not the chance that the odds change by more than a factor of e^epsilon: this "
         "can happen more often. So the sentences on odds state a larger factor, which is exceeded only with the stated "
-        "chance. This is why 2.6 % or 3.14 stands beside a smaller epsilon (docs/mathematics.md, section 7)",
+        "chance (docs/mathematics.md, section 7)",
     ),
+    ("other", "the item that every value outside the dictionary is counted as"),
+    ("found.csv", "the values found, in words/results; column bias: by how much a count is too high on average"),
     ("withheld", "on purpose: a value that few clients sent could tell who they are, so nobody gets to see it"),
 )
 """Words of the demo's output, explained at its end."""

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -106,10 +107,12 @@ def tell_discovery(
         seen: the auxiliary server's bins, to show the largest; None: no bin is shown.
     """
     rule = campaign.require_keep_rule()
+    even = rule.count_for(0.5)
     did = (
         f"counted {released.accepted:,} sealed values by their hash: equal hashes are a bin. Kept "
-        f"{released.bins.kept if released.bins else 0:,} bins (a bin of {rule.count_for(0.5)} clients is kept with "
-        f"probability 50 %), and released each bin's sealed value{' and noisy count' if rule.counts else ''}"
+        f"{released.bins.kept if released.bins else 0:,} bins (a bin of {even} clients is kept with "
+        f"probability {100 * rule.keep_probability(even):.3g} %), and "
+        f"released each bin's sealed value{' and noisy count' if rule.counts else ''}"
     )
     guesses = f"can test a{'n' if scene.thing[0] in 'aeiou' else ''} {scene.thing} that it guesses"
     if campaign.is_oblivious:
@@ -171,7 +174,8 @@ def _tell_counts(console: Console, scene: Scene, found: Found, truth: Counter[st
     line = (
         f"  {_part(len(cells), len(rows), f'{scene.things} found')}; {within} of {len(rows):,} intervals hold the "
         f"truth; their error is {error:.2f} (root mean square), predicted {predicted:.2f}; mean error {bias:+.2f}, "
-        f"predicted {expected:+.2f}: counts near the threshold are too high"
+        f"predicted {expected:+.2f} ± {predicted / math.sqrt(len(rows)):.2f}: near the threshold, noise that raises a "
+        "count also lets its value be found"
     )
     heads = (scene.thing, "truth", "count", "95 % interval", "error")
     show((Table("", heads, cells, words=(scene.thing,)), line), console)
@@ -221,7 +225,9 @@ def tell_analyzer(
     heads, worst = (scene.thing, "truth", "estimate", "standard error", "z"), max(map(abs, scores))
     held = f"{100 * within / len(rows):.1f} % of all 95 % intervals hold the truth"
     shown = _part(min(_SHOWN, len(rows)), len(rows), scene.things)
-    lines = [f"  {shown}; {held}; largest |z| of all {worst:.2f}"]
+    # The median of the largest of so many independent normal |z|.
+    usual = NormalDist().inv_cdf((1.0 + 0.5 ** (1.0 / len(rows))) / 2.0)
+    lines = [f"  {shown}; {held}; largest |z| of all {worst:.2f}, about {usual:.1f} is usual for {len(rows):,}"]
     if analyzed.estimates is not None and analyzed.estimates.explained is not None:
         unlisted = sum(truth.values()) - sum(truth[row["item"]] for row in rows)
         lines.append(f"  {other_explained(analyzed.estimates.explained)} Truth of \u201cother\u201d: {unlisted:,}.")

@@ -59,6 +59,7 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("privacy", "cap"): (("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8), ("0", *WHOLE)),
     ("keys new", "days"): (("keys", "new", "--out", "KEYS2"), ("0", "-1", "0.5", "100000000000000000000000")),
     ("keys rotate", "days"): (("keys", "rotate", "--keys", "KEYS", "--overlap", "7d"), ("0", *WHOLE)),
+    ("keys passes", "days"): (("keys", "passes", "--campaign-id", "w", "--out", "KEYS2"), ("0", "-1", "0.5", "101")),
     ("keys new", "number"): (("keys", "new", "--role", "evaluator", "--out", "KEYS2"), ("0", *WHOLE)),
     ("keys rotate", "number"): (("keys", "rotate", "--keys", "KEYS", "--overlap", "7d"), ("0", *WHOLE)),
     ("simulate", "epsilon"): (("simulate", "--mechanism", "grr", "--values", "VALUES"), ("0", *FEW)),
@@ -228,6 +229,7 @@ def test_every_number_of_a_campaign_file_has_a_range(world: World, tmp_path: Pat
         with subtests.test(path=path):
             for value in (*(float(text) for text in HUGE), 10**30, 10**23, -1, 0, 0.5):
                 data = json.loads(file.read_text())
+                data["passes"] = {"seconds": 3600, "first": "2026-12-01", "days": ["0" * 64]}
                 part = data
                 for name in path[:-1]:
                     part = part[name]

@@ -79,10 +79,12 @@ from pathlib import Path
 from hushcount.clock import Clock
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule.run import run
+from service.passes import PassTaker
 from shuffler.collector.campaigns import read_campaigns
 
 deployment, now = Deployment.read(Path(sys.argv[1])), datetime.fromisoformat(sys.argv[2])
 campaigns, kept = deployment.campaigns, deployment.campaigns.with_name("kept")
+taker = PassTaker("client-token", "collector", "one", deployment.windows.length)
 
 
 def attempt(files):
@@ -103,7 +105,7 @@ def attempt(files):
 
 def collected():
     with tempfile.TemporaryDirectory() as journal:
-        campaign = read_campaigns(campaigns, Path(journal) / "published", {})["words"]
+        campaign = read_campaigns(campaigns, Path(journal) / "published", taker, {})["words"]
     return campaign.fault or sorted(epoch.epoch for epoch in campaign.epochs.values())
 
 

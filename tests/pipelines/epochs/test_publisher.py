@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import read_campaign_signature, verify_campaign
 from hushcount.campaigns.signatures import signature_path
 from hushcount.newest import Newest
+from hushcount.passes.pass_keys import read_pass_keys
 from hushcount.policy import Policy, terms_of
 from keys.directories import verify_keys
 from keys.rotation import rotate
-from tests.support.collecting import collect
+from tests.support.collecting import DAY, START, collect
 from tests.support.jobs import done, refused
 from tests.support.next_epoch import AT_ONCE, NEW, follow_with, found, items, newest, sent
 from tests.support.site import Site, at
@@ -35,11 +37,11 @@ def site(tmp_path: Path) -> Site:
     return made
 
 
-def delegate(site: Site, last_epoch: int, serial: int = 1) -> None:
+def delegate(site: Site, last_epoch: int, serial: int = 1, campaign: str = "words") -> None:
     (site.root / "delegation.json").unlink(missing_ok=True)
     done(
-        "campaign", "delegate", "--campaign", newest(site).path, "--keys", site.root / "operator", "--publisher",
-        site.root / "publisher", "--last-epoch", last_epoch, "--serial", serial, "--out",
+        "campaign", "delegate", "--campaign", newest(site, campaign).path, "--keys", site.root / "operator",
+        "--publisher", site.root / "publisher", "--last-epoch", last_epoch, "--serial", serial, "--out",
         site.root / "delegation.json",
     )  # fmt: skip
 
@@ -60,6 +62,36 @@ def test_a_client_follows_from_the_operators_epoch_to_the_publishers(site: Site,
     policy.accept(second, read_campaign_signature(signature_path(second.path)))
     assert found(site, FINDING, 1.2)[0] == "warning"
     assert " 0 more epochs" in found(site, FINDING, 1.2)[1]
+
+
+def test_a_publisher_adds_the_days_of_passes_that_the_issuer_added(site: Site) -> None:
+    made = []
+    for days in (3, 2):
+        out = site.root / f"passes-{days}"
+        first = (START + (0 if days == 3 else 3) * DAY).date()
+        done("keys", "passes", "--campaign-id", "pages", "--first", first, "--days", days, "--out", out)
+        made.append(json.loads((out / "pages.passes.json").read_text()))
+    short, added = made
+    path = site.add("pages", "--passes", site.root / "passes-3" / "pages.passes.json", dictionary=site.words)
+    there = path.with_name("passes.json")
+    there.write_text(json.dumps(short))
+    done("campaign", "sign", "--campaign", path, "--keys", site.root / "operator")
+    delegate(site, 9, campaign="pages")
+    follow_with(site, BY_PUBLISHER, "pages")
+    operator = verify_keys(site.root / "operator", "operator")
+    policy = Policy(**dict(terms_of(Campaign.read(path), operator)), newest=Newest(site.root / "newest.json"))
+    policy.accept(Campaign.read(path), read_campaign_signature(signature_path(path)))
+    assert site.run(1.1).published == []
+    longer = {**short, "days": short["days"] + added["days"]}
+    there.write_text(json.dumps({**longer, "days": longer["days"][::-1]}))
+    assert "of campaign pages" in site.run(1.2).problems[0]
+    there.write_text(json.dumps(longer))
+    assert site.run(1.3).published == ["pages/2"]
+    second = newest(site, "pages")
+    assert second.passes == read_pass_keys(there).part()
+    assert second.path is not None
+    policy.accept(second, read_campaign_signature(signature_path(second.path)))
+    assert site.run(2.3).published == []
 
 
 def test_keys_that_were_rotated_need_the_operator(site: Site) -> None:

@@ -1,1 +1,0 @@
-{"key_id":"0abafe43d4d35248","signature":"c9a9aa31dced4a2a464fe278ed9ee716ccbfcfa9f9258e723783abfcb6fab899ec3b383fc817e6d6625aab038f2c4492231543b1ff4deaf471b9eb14d4a9560c"}
