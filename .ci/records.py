@@ -39,7 +39,10 @@ _SHARED = ("tests/conftest.py", "tests/support/", "tests/containers/", "tests/en
 SUITES = {
     "bundlers": Suite(
         **_PRODUCT,
-        also=("tests/conftest.py", "tests/support/", "tests/hushcount/", "tests/shuffler/", "tests/vectors/"),
+        also=(
+            *("tests/conftest.py", "tests/support/", "tests/hushcount/", "tests/issuer/", "tests/shuffler/"),
+            "tests/vectors/",
+        ),
     ),
     "containers": Suite(
         **_PRODUCT,

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 PROJECTS = ("hushcount", "sealed_lanes", ".")
 TYPESCRIPT = "clients/typescript"
 PARTY = "deploy/images/party.Dockerfile"
-IMAGES = ("shuffler", "shuffler-signing", "evaluator", "aux-server", "analyzer")
+IMAGES = ("shuffler", "shuffler-signing", "evaluator", "issuer", "aux-server", "analyzer")
 LOCK = "requirements.lock"
 MOST_LINES = 40
 """Lines of the notes of a release, which fit on a screen."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     # `keys`.
     from keys.private import Guarded
 
-PROJECT = ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
+PROJECT = ("hushcount", "keys", "service", "shuffler", "evaluator", "issuer", "analyzer", "aux_server", "pipelines")
 # The first bytes of bz2 and zlib data in base64, because Beam compresses with bz2 or zlib.
 _PACKED = re.compile(rb"(?:QlpoO[A-Za-z0-9+/]|eN[opqr])[A-Za-z0-9+/]{16,}")
 _DEPTH = 4

@@ -2,7 +2,7 @@
 #
 #     docker build -f deploy/images/party.Dockerfile --target shuffler -t hushcount-shuffler:0.1.0 .
 #
-# Targets: shuffler, shuffler-signing, evaluator, aux-server, analyzer. EXTRAS="aws gcp telemetry" adds the packages in the
+# Targets: shuffler, shuffler-signing, evaluator, issuer, aux-server, analyzer. EXTRAS="aws gcp telemetry" adds the packages in the
 # lock files of these names. BUILDER has `strip`, and Python at the same path as BASE. `make image-bases` looks up the
 # current digests of the tags; the digest of BUILDER is not pinned.
 ARG BASE=python:3.13.14-slim-bookworm@sha256:9d7f287598e1a5a978c015ee176d8216435aaf335ed69ac3c38dd1bbb10e8d64
@@ -29,6 +29,14 @@ FROM packages AS passing
 RUN /opt/venv/bin/pip uninstall --yes --quiet llvmlite numba scipy \
     && /opt/venv/bin/pip uninstall --yes --quiet pip
 
+# What only the party that signs passes needs.
+FROM ${BUILDER} AS issuing
+COPY deploy/images/issuer.lock /locks/
+RUN python -m venv /opt/installer \
+    && /opt/installer/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes \
+       --no-deps --only-binary :all: --target /opt/issuing -r /locks/issuer.lock \
+    && PYTHONPATH=/opt/issuing /opt/installer/bin/pip --disable-pip-version-check check
+
 FROM ${BASE} AS base
 # Files are written only below /tmp and the volumes, so the root file system can be read-only.
 ENV PATH=/opt/venv/bin:$PATH \
@@ -48,8 +56,10 @@ COPY --from=passing /opt/venv /opt/venv
 COPY hushcount /opt/hushcount/hushcount
 COPY service /opt/hushcount/service
 COPY shuffler /opt/hushcount/shuffler
-# The reader of deployment files needs the evaluator's settings; without `keys` this code cannot make evaluations.
+# The reader of deployment files needs the settings of evaluator and issuer; without `keys` this code makes no
+# evaluations and signs no passes.
 COPY evaluator /opt/hushcount/evaluator
+COPY issuer /opt/hushcount/issuer
 COPY pipelines /opt/hushcount/pipelines
 RUN python -m compileall -q /opt/hushcount
 USER 10001:10001
@@ -71,6 +81,14 @@ COPY deploy/images/evaluator.py /opt/hushcount/evaluator_command.py
 ENV HUSHCOUNT_PROGRAM=evaluator_command
 ENTRYPOINT ["hushcount"]
 
+FROM party AS issuer
+COPY --from=issuing /opt/issuing /opt/issuing
+COPY keys /opt/hushcount/keys
+COPY deploy/images/issuer.py /opt/hushcount/issuer_command.py
+ENV PYTHONPATH=/opt/hushcount:/opt/issuing \
+    HUSHCOUNT_PROGRAM=issuer_command
+ENTRYPOINT ["hushcount"]
+
 # `hushcount run` composes all jobs, so these two images have the other parties' code; no image has a key.
 FROM base AS analyzer
 COPY --from=opening /opt/venv /opt/venv
@@ -80,6 +98,7 @@ COPY keys /opt/hushcount/keys
 COPY service /opt/hushcount/service
 COPY shuffler /opt/hushcount/shuffler
 COPY evaluator /opt/hushcount/evaluator
+COPY issuer /opt/hushcount/issuer
 COPY analyzer /opt/hushcount/analyzer
 COPY aux_server /opt/hushcount/aux_server
 COPY pipelines /opt/hushcount/pipelines

@@ -17,6 +17,8 @@ rm -f pyarrow/*flight*
 # Compile only the modules that each start loads: without their bytecode a start takes 3 s more of CPU.
 "$1/bin/python" -c 'import apache_beam, pyarrow.parquet, uvloop
 from apache_beam.runners.portability import fn_api_runner, local_job_service, portable_runner
-from apache_beam.runners.worker import sdk_worker_main, worker_pool_main'
+from apache_beam.runners.worker import sdk_worker_main, worker_pool_main
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.serialization import load_der_public_key'
 "$1/bin/python" -m compileall -q annotated_doc annotated_types click httptools nacl numpy prometheus_client pydantic \
     pydantic_core rich shellingham typer typing_inspection uvicorn

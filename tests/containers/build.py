@@ -17,7 +17,7 @@ from tests.containers.layers import search
 from tests.containers.standins import ROOT, base, ensure_plugins
 
 VERSION = __version__
-PARTIES = ("shuffler", "shuffler-signing", "evaluator", "aux-server", "analyzer")
+PARTIES = ("shuffler", "shuffler-signing", "evaluator", "issuer", "aux-server", "analyzer")
 EXTRAS = "aws"
 PARTY = "deploy/images/party.Dockerfile"
 S3 = "versity/versitygw:v1.8.0"

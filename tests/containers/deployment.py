@@ -34,6 +34,7 @@ __all__ = [
     "give_to_containers",
     "lay_out",
     "lay_out_evaluator",
+    "lay_out_issuer",
     "paste",
 ]
 ROOT = Path(__file__).parents[2]
@@ -94,6 +95,14 @@ def lay_out_evaluator(directory: Path, project: str, images: Mapping[str, str] |
         paste(documented(holding), directory)
     give_to_containers(directory, "evaluator-keys", "verifier")
     return _settled(directory, project, "evaluator.yaml", images)
+
+
+def lay_out_issuer(directory: Path, project: str, images: Mapping[str, str] | None = None) -> Site:
+    """Make the deployment of an issuer alone, as deploy/README.md says, for the campaign `pages`."""
+    _copy(directory, "1d", "2d")
+    paste(documented("COMPOSE_FILE=issuer.yaml"), directory)
+    give_to_containers(directory, "passes", "rule")
+    return _settled(directory, project, "issuer.yaml", images)
 
 
 def _copy(directory: Path, length: str, grace: str) -> None:

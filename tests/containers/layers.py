@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 SEEN = ROOT / "build" / "containers" / "layers.json"
 """The layers that were searched, so that a second run reads new ones only."""
 PREFIX = "opt/hushcount/"
-RENAMED = {"shuffler_command.py", "evaluator_command.py", "hand_on.py", "launch.py", "worker.py"}
+RENAMED = {"shuffler_command.py", "evaluator_command.py", "issuer_command.py", "hand_on.py", "launch.py", "worker.py"}
 """Scripts of deploy/, which lie beside the packages."""
 NAMES = re.compile(r"(\.key|/\.env|/\.netrc|/\.pypirc|/\.npmrc|/\.git|/id_(rsa|ecdsa|ed25519)|/\.docker/config\.json)$")
 CONTENT = re.compile(

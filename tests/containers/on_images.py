@@ -25,7 +25,14 @@ RESTRICTED = (
     "--security-opt=no-new-privileges",
     "--tmpfs=/tmp",
 )
-MOST_MIB = {"shuffler": 450, "shuffler-signing": 450, "evaluator": 450, "aux-server": 700, "analyzer": 700}
+MOST_MIB = {
+    "shuffler": 450,
+    "shuffler-signing": 450,
+    "evaluator": 450,
+    "issuer": 450,
+    "aux-server": 700,
+    "analyzer": 700,
+}
 """deploy/README.md says why the last two are larger."""
 JOBS = {
     "shuffler": ("job", "shuffle", "--input", "encoded"),
@@ -91,16 +98,23 @@ def test_an_image_runs_its_job_without_network_on_a_root_that_cannot_be_written(
     assert (made / "out" / "summary.json.sig").exists() == (party == "shuffler-signing")
 
 
-def test_the_evaluator_reads_its_deployment_and_makes_its_keys(images: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("party", "serve", "make", "made"),
+    [
+        ("evaluator", "evaluate", ("keys", "new", "--role", "evaluator"), "active"),
+        ("issuer", "issue", ("keys", "passes", "--campaign-id", "pages", "--days", "1"), "pages.passes.json"),
+    ],
+)
+def test_a_server_reads_its_deployment_and_makes_its_keys(
+    images: dict[str, str], party: str, serve: str, make: tuple[str, ...], made: str
+) -> None:
     """What it answers is shown by the deployment; here that its packages suffice, and no job is offered."""
-    missing = docker("run", *RESTRICTED, images["evaluator"], "evaluate", "--config", "missing.toml", check=False)
+    missing = docker("run", *RESTRICTED, images[party], serve, "--config", "missing.toml", check=False)
     assert missing.returncode == 2
     assert "missing.toml" in missing.stderr
     keys = "/tmp/keys"  # noqa: S108  # in the container
-    made = docker("run", *RESTRICTED, images["evaluator"], "keys", "new", "--role", "evaluator", "--out", keys)
-    assert "evaluator" in made.stdout
-    assert "active" in made.stdout
-    analyze = docker("run", *RESTRICTED, images["evaluator"], "analyze", check=False)
+    assert made in docker("run", *RESTRICTED, images[party], *make, "--out", keys).stdout
+    analyze = docker("run", *RESTRICTED, images[party], "analyze", check=False)
     assert analyze.returncode == 2
     assert "no such command" in analyze.stderr.lower()
 
@@ -113,8 +127,8 @@ def test_nothing_that_an_image_imports_was_taken_out_of_it(images: dict[str, str
         run(images[party], "python", "-W", "ignore", "-c", LATE)
     else:
         # The others hold jobs too, for which these images have no packages.
-        own = "evaluator" if party == "evaluator" else "shuffler"
-        run(images[party], "python", "-W", "ignore", "-c", EVERY_MODULE, "service", own)
+        own = ("keys", party) if party in ("evaluator", "issuer") else ("shuffler",)
+        run(images[party], "python", "-W", "ignore", "-c", EVERY_MODULE, "service", *own)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +137,7 @@ def test_nothing_that_an_image_imports_was_taken_out_of_it(images: dict[str, str
         ("shuffler", ("shuffler_command", "run")),
         ("shuffler", ("shuffler_command", "collect")),
         ("evaluator", ("evaluator_command", "evaluate")),
+        ("issuer", ("issuer_command", "issue")),
         ("analyzer", ("pipelines", "run")),
     ],
 )

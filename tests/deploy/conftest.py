@@ -119,7 +119,7 @@ def kubeconform_command() -> list[str]:
     """
     tool, schemas = shutil.which("kubeconform") or shutil.which("kubeconform", path=TOOLS), TOOLS / "kubernetes-schemas"
     if tool is None or not schemas.is_dir():
-        pytest.skip("kubeconform or its schemas are not there: manifests were NOT held against them; make check-deploy")
+        pytest.skip("kubeconform or its schemas are not there: manifests were NOT held against them; make deploy-tools")
     location = f"{schemas}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
     return [tool, "-strict", "-skip", "FlinkDeployment", "-schema-location", location]
 

@@ -28,6 +28,7 @@ def test_every_container_is_restricted_and_says_whether_it_is_healthy(subtests: 
     for files in (
         ("compose.yaml",),
         ("evaluator.yaml",),
+        ("issuer.yaml",),
         ("aux-server.yaml",),
         ("compose.yaml", "without-aux-server.yaml"),
         ("compose.yaml", "try-out.yaml"),
@@ -44,18 +45,19 @@ def test_every_container_is_restricted_and_says_whether_it_is_healthy(subtests: 
                 assert after == ({} if name == "volumes" else {"volumes": "service_completed_successfully"}), name
 
 
-def test_an_evaluator_alone_has_its_own_key_and_the_way_to_its_proxy() -> None:
-    made = read("evaluator.yaml")
+@pytest.mark.parametrize("party", ["evaluator", "issuer"])
+def test_a_server_alone_has_its_own_key_and_the_way_to_its_proxy(party: str) -> None:
+    made = read(f"{party}.yaml")
     services = made["services"]
-    assert set(services) == {"volumes", "proxy", "evaluator"}
-    assert set(services["evaluator"]["networks"]) == {"front"}
+    assert set(services) == {"volumes", "proxy", party}
+    assert set(services[party]["networks"]) == {"front"}
     assert made["networks"]["front"]["internal"] is True
-    bound = {mount["target"]: mount for mount in services["evaluator"]["volumes"] if mount["type"] == "bind"}
+    bound = {mount["target"]: mount for mount in services[party]["volumes"] if mount["type"] == "bind"}
     assert all(mount["read_only"] for mount in bound.values())
-    part = Deployment.read(COMPOSE / "evaluator.toml").file.evaluator
-    assert part is not None
-    assert {part.keys, str(Path(str(part.verifier_token)).parent), "/campaigns"} < set(bound)
-    assert services["proxy"]["environment"]["UPSTREAM"] == f"evaluator:{part.port}"
+    part = getattr(Deployment.read(COMPOSE / f"{party}.toml").file, party)
+    secrets = {part.keys, str(Path(part.verifier_token if party == "evaluator" else part.secret).parent)}
+    assert secrets | ({"/campaigns"} if party == "evaluator" else set()) < set(bound)
+    assert services["proxy"]["environment"]["UPSTREAM"] == f"{party}:{part.port}"
 
 
 def test_an_auxiliary_server_alone_keeps_its_keys_in_volumes_and_starts_nothing_else() -> None:
@@ -93,6 +95,7 @@ def test_each_image_is_built_by_one_service_from_the_recipe_of_the_parties() -> 
     for files, targets in (
         (("compose.yaml",), {"shuffler", "shuffler-signing", "aux-server", "analyzer"}),
         (("evaluator.yaml",), {"evaluator"}),
+        (("issuer.yaml",), {"issuer"}),
         (("aux-server.yaml",), {"aux-server"}),
     ):
         services = [

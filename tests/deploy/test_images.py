@@ -17,12 +17,13 @@ from tests.deploy.conftest import DEPLOY, RECIPES, ROOT, TOOLS, images_python
 from tests.support.jobs import Chain
 
 FOLDER = DEPLOY / "images"
-# A deployment file has the settings of a collector and of an evaluator, whoever reads it.
-_SETTINGS = {"hushcount", "service", "shuffler", "evaluator", "pipelines"}
+# A deployment file has the settings of collector, evaluator and issuer, whoever reads it.
+_SETTINGS = {"hushcount", "service", "shuffler", "evaluator", "issuer", "pipelines"}
 HELD = {
     "shuffler": _SETTINGS,
     "shuffler-signing": _SETTINGS | {"keys"},
     "evaluator": _SETTINGS | {"keys"},
+    "issuer": _SETTINGS | {"keys"},
     # hushcount run composes all jobs: these two hold all code, and no key.
     "aux-server": _SETTINGS | {"sealed_lanes", "keys", "aux_server", "analyzer"},
     "analyzer": _SETTINGS | {"sealed_lanes", "keys", "aux_server", "analyzer"},
@@ -32,6 +33,7 @@ MODULES = {
     "shuffler": "shuffler_command",
     "shuffler-signing": "shuffler_command",
     "evaluator": "evaluator_command",
+    "issuer": "issuer_command",
     "aux-server": "pipelines",
     "analyzer": "pipelines",
 }
@@ -62,7 +64,9 @@ def test_an_image_holds_its_partys_packages_by_name(subtests: pytest.Subtests) -
 def test_the_shufflers_image_has_nothing_that_opens_a_report() -> None:
     assert not {"sealed_lanes", "keys", "analyzer", "aux_server"} & HELD["shuffler"]
     assert not re.search(r"COPY .*\b(sealed_lanes|keys|analyzer|aux_server)\b", recipe("shuffler"))
-    assert not re.search(r"COPY .*\b(analyzer|aux_server)\b", recipe("shuffler-signing") + recipe("evaluator"))
+    assert not re.search(
+        r"COPY .*\b(analyzer|aux_server)\b", "".join(map(recipe, ("shuffler-signing", "evaluator", "issuer")))
+    )
 
 
 def test_an_image_is_unprivileged_and_pinned(subtests: pytest.Subtests) -> None:
@@ -89,6 +93,7 @@ def test_an_extras_packages_are_locked_as_wheels_for_the_images_python(subtests:
     for cloud, libraries in (
         ("gcp", ("google-cloud-kms", "google-cloud-secret-manager", "google-crc32c")),
         ("aws", ("boto3",)),
+        ("issuer", ("gmpy2",)),
         ("telemetry", ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http")),
     ):
         with subtests.test(cloud=cloud):
@@ -256,6 +261,6 @@ def test_a_shuffler_cannot_open_what_it_has(image: tuple[str, Path], chain: Chai
 def test_hadolint_finds_nothing() -> None:
     tool = shutil.which("hadolint") or shutil.which("hadolint", path=TOOLS)
     if tool is None:
-        pytest.skip("hadolint is not installed: the recipes of images were NOT linted; make check-deploy fetches it")
+        pytest.skip("hadolint is not installed: the recipes of images were NOT linted; make deploy-tools fetches it")
     linted = subprocess.run([tool, *RECIPES], capture_output=True, text=True, check=False)  # noqa: S603  # a linter
     assert linted.returncode == 0, linted.stdout

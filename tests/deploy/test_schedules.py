@@ -333,7 +333,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
         text = path.read_text().replace("/opt/hushcount/.venv/bin/hushcount", str(program))
         (tmp_path / path.name).write_text(text)
     units = sorted(map(str, tmp_path.glob("hushcount-*")))
-    assert len(units) == 4
+    assert len(units) == 5
     checked = subprocess.run([tool, "verify", *units], capture_output=True, text=True, check=False)  # noqa: S603
     assert checked.returncode == 0, checked.stderr
     said = [line for line in checked.stderr.splitlines() if "hushcount" in line]

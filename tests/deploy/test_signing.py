@@ -229,12 +229,13 @@ def test_dataflows_workers_get_no_key_that_signs(tmp_path: Path) -> None:
     assert "COPY keys " in recipe("shuffler-signing")
 
 
-def test_neither_collector_nor_evaluator_can_come_to_a_key_of_others_by_its_unit() -> None:
+def test_no_server_can_come_to_a_key_of_others_by_its_unit() -> None:
     others = "InaccessiblePaths=-/etc/hushcount/keys -/etc/hushcount/signing-keys"
     units = DEPLOY / "systemd"
     collector = (units / "hushcount-collect.service").read_text().splitlines()
-    assert f"{others} -/etc/hushcount/evaluator-keys" in collector
-    assert others in (units / "hushcount-evaluate.service").read_text().splitlines()
+    assert f"{others} -/etc/hushcount/evaluator-keys -/etc/hushcount/passes" in collector
+    for server, further in (("evaluate", "passes"), ("issue", "evaluator-keys")):
+        assert f"{others} -/etc/hushcount/{further}" in (units / f"hushcount-{server}.service").read_text().splitlines()
 
 
 def test_the_volumes_of_what_is_trusted_lie_apart_from_what_is_handed_on() -> None:

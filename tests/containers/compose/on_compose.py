@@ -5,6 +5,8 @@ Run it with -s for the transcript: what was typed, and what it printed.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import math
 import os
@@ -12,6 +14,7 @@ import socket
 import ssl
 import time
 from collections import Counter
+from datetime import datetime, timezone
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,8 +25,11 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.oblivious import evaluations_of
+from hushcount.passes.blind_signatures import EXPONENT
+from hushcount.passes.slots import TOKEN_TYPE
+from hushcount.passes.tokens import key_id_of
 from tests.containers.compose.conftest import WINDOW, say
-from tests.containers.deployment import ITEMS, Site, documented, lay_out_evaluator, paste
+from tests.containers.deployment import ITEMS, Site, documented, lay_out_evaluator, lay_out_issuer, paste
 from tests.containers.engine import docker
 from tests.support.statistics import deviations
 
@@ -222,4 +228,25 @@ def test_an_evaluator_alone_evaluates_and_nothing_else(images: dict[str, str], t
         stranger = {**kinds, "authorization": f"Bearer {token[:-1]}x"}
         assert asking.post(place, content=evaluations.blinded, headers=stranger).status_code == 401
         for path in ("/", "/metrics", "/readyz", "/v1/campaigns/typed", "/v1/campaigns/typed/reports"):
+            assert asking.get(path).status_code == 404, path
+
+
+def test_an_issuer_alone_signs_and_nothing_else(images: dict[str, str], tmp_path: Path) -> None:
+    apart = lay_out_issuer(tmp_path / "site", f"hushcount-issuer-{os.getpid()}", images)
+    secret = (apart.directory / "app-secret").read_bytes().strip()
+    place = f"/v1/campaigns/pages/passes?day={datetime.now(timezone.utc):%Y%m%d}"
+    with apart.running(), client(apart) as asking:
+        modulus = asking.get(place).content
+        blinded = (2).to_bytes(len(modulus), "big")
+        requests = TOKEN_TYPE + key_id_of(modulus)[-1:] + blinded
+        kinds = {"content-type": "application/octet-stream"}
+        for account, shown, status in (("ann", "ann", 200), ("ann", "bob", 401)):
+            made = hmac.new(secret, account.encode(), hashlib.sha256).hexdigest()
+            headers = {**kinds, "authorization": f"Bearer {shown}.{made}"}
+            answer = asking.post(f"{place}&collector=one", content=requests, headers=headers)
+            assert answer.status_code == status, answer.text
+            if status == 200:
+                signed = int.from_bytes(answer.content, "big")
+                assert pow(signed, EXPONENT, int.from_bytes(modulus, "big")) == 2
+        for path in ("/", "/metrics", "/readyz", "/v1/campaigns/pages", "/v1/campaigns/pages/reports"):
             assert asking.get(path).status_code == 404, path
