@@ -19,7 +19,7 @@ from shuffler.collector.settings import CollectorPart
 from tests.support.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
+PACKAGES = ("hushcount", "keys", "service", "shuffler", "evaluator", "issuer", "analyzer", "aux_server", "pipelines")
 PAGES = [
     ROOT / "README.md",
     ROOT / "SECURITY.md",
@@ -43,7 +43,7 @@ def test_every_command_has_help_with_an_example() -> None:
         assert shown.exit_code == 0
         assert f"Example: hushcount {' '.join(command)}" in shown.output
         # docs/get-started.md: services log JSON, the schema is printed as JSON, and a stream answers nothing.
-        no_answer = (("collect",), ("evaluate",), ("job", "stream"), ("campaign", "schema"))
+        no_answer = (("collect",), ("evaluate",), ("issue",), ("job", "stream"), ("campaign", "schema"))
         assert ("--json" in shown.output) == (command not in no_answer)
 
 
