@@ -108,8 +108,9 @@ class Passes:
         today = day_of(self.arrivals.present())
         begin = day_begins(today)
         later = self.clock.seconds() >= begin + asking_second(secret_of(self.queue), begin)
+        kept = set(kept_passes(self.queue))
         for day in [today, today + timedelta(days=1)] if later else [today]:
-            if not set(own_slots(campaign, self._name(campaign), day)) <= set(kept_passes(self.queue)):
+            if not kept.issuperset(own_slots(campaign, self._name(campaign), day)):
                 yield day
 
     def _asked(self, issuer: Issuer, campaign: Campaign, day: date) -> Verdict:

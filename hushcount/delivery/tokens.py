@@ -43,11 +43,6 @@ def nonce_of(secret: bytes, slot: Slot) -> bytes:
     return hashlib.blake2b(slot.octets, key=secret, digest_size=_TOKEN_BYTES, person=_PURPOSE).digest()
 
 
-def token_of(queue: Queue, slot: Slot) -> str:
-    """Return the token of the queue's client; HushcountError: its secret cannot be read or written."""
-    return derived_token(secret_of(queue), slot)
-
-
 def shown(queue: Queue, slot: Slot, period: int) -> Mapping[str, str] | None:
     """Return the header by which a client shows its token; None: there is no pass for it.
 
@@ -56,7 +51,7 @@ def shown(queue: Queue, slot: Slot, period: int) -> Mapping[str, str] | None:
         period: seconds in which a pass is good; 0: the campaign asks for no passes.
     """
     if not period:
-        return {"Client-Token": token_of(queue, slot)}
+        return {"Client-Token": derived_token(secret_of(queue), slot)}
     header = kept_passes(queue).get(replace(slot, begins=slot.begins - slot.begins % period))
     return None if header is None else {"Authorization": header}
 

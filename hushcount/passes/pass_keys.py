@@ -89,7 +89,7 @@ def day_digest(octets: bytes) -> bytes:
 def checked_day(campaign: Campaign, day: date, octets: bytes) -> list[bytes]:
     """Return the moduli of a day, in the order of `slots_of`; UsageError: they are not those of the campaign file."""
     part = require_passes(campaign)
-    place, number = (day - part.first).days, len(slots_of(campaign, day))
+    place, number = (day - part.first).days, slots_a_day((campaign.collectors, campaign.is_oblivious, part.seconds))
     if not 0 <= place < len(part.days):
         last = part.first + timedelta(days=len(part.days) - 1)
         raise UsageError(f"campaign {campaign.id} has passes from {part.first} to {last}, and none for {day}")

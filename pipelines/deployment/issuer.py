@@ -25,6 +25,7 @@ def issue(deployment: Deployment) -> None:
         raise UsageError(f"deployment file {deployment.path} has no [issuer] table: add one with a name and a rule")
     if not (base / settings.keys).is_dir():
         raise UsageError(f"{base / settings.keys} is no directory: hushcount keys passes makes one")
+    # Without it, each request would fail.
     arithmetic()
     log_to_stderr("issuer")
     serve(

@@ -12,7 +12,7 @@ from typing import Any
 
 from hushcount.campaigns.signatures import signature_path
 from hushcount.delivery import Delivery, Sender
-from hushcount.delivery.tokens import token_of
+from hushcount.delivery.tokens import derived_token, secret_of
 from hushcount.discovery.pairs import name_of
 from hushcount.passes.slots import EVALUATOR_NAME, Slot
 from keys.directories import KeyReference, read_public
@@ -111,7 +111,8 @@ def test_over_the_limit_of_a_client_reports_go_blank(tmp_path: Path) -> None:
     with both(site) as (collector, evaluator):
         one = sender(site, collector, evaluator, tmp_path / "own")
         # The cap is 50. Whoever shows the same token has asked most of these evaluations already.
-        token = token_of(one._queue, Slot(one._queue.campaign, "evaluator", EVALUATOR_NAME, one._arrivals.present()))
+        slot = Slot(one._queue.campaign, "evaluator", EVALUATOR_NAME, one._arrivals.present())
+        token = derived_token(secret_of(one._queue), slot)
         assert ask(evaluator, some(45), {"client-token": token}).status_code == 200
         for number in range(8):
             one.report(f"value {number}")

@@ -16,7 +16,7 @@ from hushcount.budget import Budget, BudgetSpent, OptedOut
 from hushcount.delivery import Delivery, QueueFull, Sender, Site
 from hushcount.delivery.delivering import Deliverer
 from hushcount.delivery.queue import Queue
-from hushcount.delivery.tokens import token_of
+from hushcount.delivery.tokens import derived_token, secret_of
 from hushcount.errors import NotYet, UsageError
 from hushcount.newest import Newest, Untrusted
 from hushcount.passes.slots import Slot
@@ -661,7 +661,7 @@ def test_a_campaign_of_several_collectors_gets_nothing_until_the_app_names_the_s
     two.report(VALUE)
     assert two.deliver(early=True) == Delivery(sent=2)
     assert {post.token for post in collector.posts} == {
-        token_of(two._queue, Slot(two._queue.campaign, "collector", "two", two._arrivals.present()))
+        derived_token(secret_of(two._queue), Slot(two._queue.campaign, "collector", "two", two._arrivals.present()))
     }
 
 
