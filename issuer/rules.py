@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -38,7 +39,7 @@ def rule_of(settings: IssuerPart, directory: Path) -> Rule:
     """Return the rule of the settings; paths are relative to the directory.
 
     Raises:
-        UsageError: the address or the file of the secret cannot be used.
+        UsageError: the address, the file of the secret or the program cannot be used.
     """
     if settings.secret is not None:
         path = directory / settings.secret
@@ -48,6 +49,9 @@ def rule_of(settings: IssuerPart, directory: Path) -> Rule:
         return partial(_by_secret, secret)
     if settings.hook is not None:
         return partial(_by_hook, Site(settings.hook, seconds=settings.rule_seconds))
+    program = settings.command[0]
+    if shutil.which(directory / program if os.sep in program else program) is None:
+        raise UsageError(f"command {program} cannot be run from {directory}: correct the path, or chmod u+x it")
     return partial(_by_command, settings.command, directory, settings.rule_seconds)
 
 

@@ -16,8 +16,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from hushcount.errors import UsageError
 from hushcount.passes.blind_signatures import KEY_BYTES
 from hushcount.passes.pass_keys import day_octets, read_pass_keys
+from issuer.rules import rule_of
+from issuer.settings import IssuerPart
 from tests.issuer.running import (
     SECRET,
     ask,
@@ -150,6 +153,16 @@ def test_a_command_decides(tmp_path: Path, shown: str, wanted: str) -> None:
     (tmp_path / "site" / "rule.py").write_text(_RULE)
     with issuing(site) as issuer:
         assert problem(ask(issuer, requests(site), shown=shown)) == wanted
+
+
+@pytest.mark.parametrize("program", ["./missing", "./not_executable", "a-program-that-nobody-has"])
+def test_a_command_that_cannot_run_is_refused_at_the_start(tmp_path: Path, program: str) -> None:
+    (tmp_path / "not_executable").write_text("#!/bin/sh\n")
+    with pytest.raises(UsageError, match=program):
+        rule_of(IssuerPart(name="issuer", command=(program,)), tmp_path)
+    (tmp_path / "fits").write_text("#!/bin/sh\necho ann\n")
+    (tmp_path / "fits").chmod(0o700)
+    assert rule_of(IssuerPart(name="issuer", command=("./fits",)), tmp_path)("Bearer") == "ann"
 
 
 @pytest.mark.parametrize(
