@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tries passes on one machine, in a new directory: an issuer that knows the accounts ann and bob, a collector that wants a
 # pass, and three people who report. Usage: sh examples/passes/try.sh DIRECTORY
-# docs/operators.md, "Passes: an issuer", says how to run them apart. PORT and ISSUER_PORT are free ports.
+# docs/operators.md, "Passes: an issuer", says how to run them apart. PORT and ISSUER_PORT are free ports, 8080 and 8082.
 set -eu
 port=${PORT:-8080} issuer_port=${ISSUER_PORT:-8082}
 mkdir "$1" || { echo "give a directory that does not exist yet" >&2; exit 1; }
@@ -9,6 +9,14 @@ cd "$1"
 umask 077
 
 exec 3>&1 > made.log
+
+# Wait until the server with a process and a log has started.
+await() {
+    until grep -q '"started"' "$2"; do
+        kill -0 "$1" 2> /dev/null || { cat "$2" >&2; exit 1; }
+        sleep 0.2
+    done
+}
 
 # The issuer's part: keys, and a rule.
 mkdir issuer
@@ -31,6 +39,10 @@ name = "issuer"
 port = $issuer_port
 command = ["./may_report"]
 END
+hushcount issue --config issuer/deployment.toml 2> issuer.log &
+issuer=$! collector=
+trap 'kill $issuer $collector 2> /dev/null; wait' EXIT
+await $issuer issuer.log
 
 # The operator's part: a campaign with the issuer's public keys, and a collector.
 printf '%s\n' dark-mode large-text mute-sounds > settings.txt
@@ -54,18 +66,8 @@ authentication = "privacy-pass"
 END
 hushcount campaign publish --campaign pages.json
 
-hushcount issue --config issuer/deployment.toml 2> issuer.log &
-issuer=$!
 hushcount collect 2> collector.log &
 collector=$!
-trap 'kill $issuer $collector; wait' EXIT
-await() {
-    until grep -q '"started"' "$2"; do
-        kill -0 "$1" || { cat "$2" >&2; exit 1; }
-        sleep 0.2
-    done
-}
-await $issuer issuer.log
 await $collector collector.log
 
 # The app's part: eve has no account, so her report waits on her own disk.
