@@ -272,7 +272,9 @@ class Sender:
         campaign = publication.campaign
         collector_name(campaign, self._collector)
         if campaign.passes is not None and self._issuer is None:
-            raise Untrusted(f"campaign {campaign.id} asks for passes of an issuer: give Sender(issuer=Issuer(...))")
+            raise Untrusted(
+                f"campaign {campaign.id} asks for passes of an issuer: give Sender(issuer=Issuer(...)), or --issuer"
+            )
         return Client(
             campaign,
             policy=self._policy,

@@ -102,7 +102,7 @@ def _issuer(address: str | None, file: Path | None, plain: bool) -> Issuer | Non
 
 def _authorization(file: Path) -> str:
     """Return the first line of a private file; UsageError: it is missing, empty, too long, or open to others."""
-    raw = read_private(file, "authorization file", _LONGEST_LINE)
+    raw = read_private(file, "authorization", _LONGEST_LINE)
     lines = [] if raw is None else raw.decode(errors="replace").splitlines()
     if not lines:
         raise UsageError(f"authorization file {file} must have the value of the header as its first line")
