@@ -69,6 +69,9 @@ ELSEWHERE: Mapping[str, str] = {
     "hushcount campaign publish --config whole.toml": "tests/deploy/test_documented.py runs the block",
     "hushcount campaign publish --config redacted.toml": "tests/deploy/test_documented.py runs the block",
     "hushcount keys rehearse --campaign next.json": "needs a next campaign file: tests/keys/test_rehearsal.py",
+    "hushcount send --site https://collector.example.com --policy pages-policy.json": (
+        "needs an issuer: tests/issuer/test_page.py runs the block"
+    ),
     "hushcount ask compare": "needs a second campaign: tests/pipelines/questions/test_ask.py",
     "docker ": "needs Docker: tests/containers; tests/deploy/test_images.py without",
     "kubectl ": "needs a cluster: tests/deploy/test_kubernetes.py checks the manifests",
@@ -227,7 +230,7 @@ def report(here: str, senders: list[Block]) -> None:
         if "sender" in ran:
             assert ran["sender"].dropped == {}, ran["sender"].log
     for line in (line for block in senders if block.kind == "sh" for line in commands(block)):
-        if not (match := SEND.match(line)):
+        if not (match := SEND.match(line)) or is_elsewhere(line):
             continue
         sent = done(*shlex.split(line.replace(COLLECTOR, here).replace(HERE, here))[1:], "--json").json
         if match[1] == "send":
