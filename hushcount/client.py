@@ -13,7 +13,7 @@ from hushcount.allowance import Allowance
 from hushcount.budget import Budget
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.delegation import CampaignSignature, read_campaign_signature
-from hushcount.campaigns.dictionary import Dictionary, items_of, other_item
+from hushcount.campaigns.dictionary import Dictionary, other_item
 from hushcount.campaigns.log import CampaignLog
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.campaigns.signatures import signature_path
@@ -25,7 +25,7 @@ from hushcount.memory import Memory, place_key
 from hushcount.newest import Untrusted
 from hushcount.policy import Policy
 from hushcount.remembering import remembered
-from hushcount.report_making import asked_by, checked_dictionary, drawn, named, new_values, sealed, text_of
+from hushcount.report_making import asked_by, checked_dictionary, drawn, items_for, named, new_values, sealed
 from hushcount.sampling import Installation, NotAsked
 from hushcount.spent import Spent
 from hushcount.wire.sealing import Octets, Sealer
@@ -147,11 +147,14 @@ class Client:
             signature = read_campaign_signature(beside) if beside.exists() else None
         return policy.accept(self.campaign, signature, self.log, self.clock.now())
 
-    def report(self, value: str) -> bytes:
-        """Return one sealed frequency report; a value not in the dictionary or not a valid item counts as "other"."""
+    def report(self, value: str | float) -> bytes:
+        """Return one sealed frequency report; a value not in the dictionary or not a valid item counts as "other".
+
+        A number counts as its bin if the campaign has bins, and otherwise as its text, like "2.5".
+        """
         return self.reports([value]).tobytes()
 
-    def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
+    def reports(self, values: Sequence[str | float], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, all of the same length.
 
         Once the budget is spent, reports encode "other", and the memory is not used. Exception: if the memory has an
@@ -166,9 +169,8 @@ class Client:
                 Whether the memory causes an error does not depend on the values.
         """
         self.require_asked()
-        texts = [text_of(value) for value in values]
         mechanism = self.campaign.require_frequency()
-        items = items_of(mechanism, self.dictionary, texts)
+        items = items_for(self.campaign, self.dictionary, values)
         recipient = self._sealer(self.campaign.keys.analyzer)
         telling = self._charged("reports", len(values))
         items[telling:] = other_item(mechanism)
@@ -180,11 +182,11 @@ class Client:
             answers = draw(items)
         return sealed(self.campaign, answers, recipient, threads)
 
-    def discovery_report(self, value: str | None) -> bytes:
+    def discovery_report(self, value: str | float | None) -> bytes:
         """Return one sealed discovery report; None means "nothing to discover". Errors: see `discovery_reports`."""
         return self.discovery_reports([value]).tobytes()
 
-    def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:
+    def discovery_reports(self, values: Sequence[str | float | None], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed discovery report for each value, all of the same length.
 
         There is nothing to discover if the dictionary lists the value, or if the value cannot be an item, such as the
@@ -203,7 +205,7 @@ class Client:
         ask = asked_by(self.campaign, self.ask)
         return named(self.campaign, making, self._told(new), ask, threads)
 
-    def pending_discovery(self, value: str | None) -> PendingDiscovery:
+    def pending_discovery(self, value: str | float | None) -> PendingDiscovery:
         """Count and charge a discovery report, and return it unfinished; the caller asks for its evaluation later.
 
         The request for the evaluation reveals nothing of the value if the app sends it at a time that does not depend

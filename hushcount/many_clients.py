@@ -7,11 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 
 from hushcount.arrays import Octets, UInt64Array
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import Dictionary, items_of
+from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.discovery.making import Making
 from hushcount.discovery.oblivious import Ask
-from hushcount.report_making import asked_by, checked_dictionary, drawn, named, new_values, sealed, text_of
+from hushcount.report_making import asked_by, checked_dictionary, drawn, items_for, named, new_values, sealed
 from hushcount.wire.sealing import Sealer, SealRows, seal_rows
 
 
@@ -45,21 +45,20 @@ class ManyClients:
     def __post_init__(self) -> None:
         object.__setattr__(self, "dictionary", checked_dictionary(self.campaign, self.dictionary))
 
-    def report(self, value: str) -> bytes:
+    def report(self, value: str | float) -> bytes:
         """Return one sealed frequency report; at each call it counts as a report of another person."""
         return self.reports([value]).tobytes()
 
-    def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
+    def reports(self, values: Sequence[str | float], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, like `Client.reports`."""
-        texts = [text_of(value) for value in values]
-        items = items_of(self.campaign.require_frequency(), self.dictionary, texts)
+        items = items_for(self.campaign, self.dictionary, values)
         return sealed(self.campaign, self._drawn(items), self._sealer(self.campaign.keys.analyzer), threads)
 
-    def discovery_report(self, value: str | None) -> bytes:
+    def discovery_report(self, value: str | float | None) -> bytes:
         """Return one sealed discovery report; at each call it counts as a report of another person."""
         return self.discovery_reports([value]).tobytes()
 
-    def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:
+    def discovery_reports(self, values: Sequence[str | float | None], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed discovery report for each value, like `Client.discovery_reports`."""
         new, keys = new_values(self.campaign, self.dictionary, values), self.campaign.keys
         making = Making(self.campaign.discovery_format, self._sealer(keys.analyzer), self._sealer(keys.aux_server))

@@ -8,11 +8,12 @@ import numpy as np
 
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.dictionary import Dictionary, items_of
 from hushcount.discovery.making import Making
 from hushcount.discovery.oblivious import Ask, require_public_key
 from hushcount.errors import UsageError
 from hushcount.items import canonical, fault_of_text
+from hushcount.numbers import text_of_number
 from hushcount.randomness import SystemWords
 from hushcount.wire.sealing import Octets, Sealer
 
@@ -37,11 +38,21 @@ def checked_dictionary(campaign: Campaign, dictionary: Dictionary | None) -> Dic
     return dictionary
 
 
-def text_of(value: str) -> str:
-    """Return the canonical spelling of a value."""
-    if not isinstance(value, str):
-        raise UsageError(f"a value is a {type(value).__name__}, must be a str")
-    return canonical(value)
+def plain_text(value: str | float) -> str:
+    """Return a value as text; UsageError: it is neither a text nor a number."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise UsageError(f"a value is a {type(value).__name__}, must be a str or a number")
+    try:
+        return text_of_number(float(value))
+    except OverflowError:
+        return "Infinity" if value > 0 else "-Infinity"
+
+
+def items_for(campaign: Campaign, dictionary: Dictionary | None, values: Sequence[str | float]) -> UInt64Array:
+    """Return uint64[n]: the item of each value (`Campaign.item_of`)."""
+    return items_of(campaign.require_frequency(), dictionary, [campaign.item_of(plain_text(value)) for value in values])
 
 
 def drawn(campaign: Campaign, items: UInt64Array) -> Octets:
@@ -57,14 +68,16 @@ def sealed(campaign: Campaign, answers: Octets, analyzer: Sealer, threads: int) 
     return analyzer.seal_many(np.concatenate([head, answers], axis=1), threads)
 
 
-def new_values(campaign: Campaign, dictionary: Dictionary | None, values: Sequence[str | None]) -> list[str | None]:
+def new_values(
+    campaign: Campaign, dictionary: Dictionary | None, values: Sequence[str | float | None]
+) -> list[str | None]:
     """Return each value that is to be discovered, and None in place of each other value.
 
     Raises:
         UsageError: a value is longer than the campaign allows.
     """
     form = campaign.discovery_format
-    texts = [None if value is None else text_of(value) for value in values]
+    texts = [None if value is None else canonical(plain_text(value)) for value in values]
     new = [text if _is_new(text, dictionary) else None for text in texts]
     for text in new:
         form.require_length(text)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from hushcount.campaigns.dictionary import Dictionary, read_dictionary
+from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dictionary
 from hushcount.campaigns.parts import (
     COLLECTOR,
     DAY_SECONDS,
@@ -20,6 +21,7 @@ from hushcount.campaigns.parts import (
     DiscoveryPart,
     Identifier,
     MechanismPart,
+    NumberPart,
     PassesPart,
     SamplePart,
     ShufflePart,
@@ -33,6 +35,8 @@ from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model, read_file
 from hushcount.formats.unicode13 import VERSION, Version
 from hushcount.formats.whole_files import write_once
+from hushcount.items import canonical
+from hushcount.numbers import Bins
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.wire.sealing import SEAL_BYTES
@@ -60,6 +64,7 @@ class Campaign(Part):
     )
     mechanism: MechanismPart | None = None
     dictionary: DictionaryPart | None = Field(default=None, description="absent: with a mechanism, the open domain")
+    number: NumberPart | None = Field(default=None, description="values are numbers; absent: texts")
     memory: bool = Field(default=False, description="whether clients keep their answer to a value for the epoch")
     memory_values: int = Field(
         default=1, ge=1, le=1000, description="how many values a client remembers; further ones get the last answer"
@@ -95,6 +100,8 @@ class Campaign(Part):
             wrong.append("mechanism, discovery: at least one of them must be given")
         if self.mechanism is None and self.dictionary is not None and self.discovery is None:
             wrong.append("dictionary: is of no use without a mechanism or discovery")
+        if self.number is not None:
+            wrong += self._wrong_of_numbers(self.number.bins)
         if self.memory and self.mechanism is None:
             wrong.append("memory: is of no use without a mechanism, because discovery reports hold no noise")
         if self.memory_values > 1 and not self.memory:
@@ -125,6 +132,18 @@ class Campaign(Part):
         if wrong:
             raise ValueError("; ".join(wrong))
         return self
+
+    def _wrong_of_numbers(self, bins: Bins) -> Iterator[str]:
+        if self.mechanism is None or self.dictionary is None:
+            yield "number: needs a mechanism and a dictionary"
+        elif not self.dictionary.is_of(Dictionary(in_random_order(bins.names))):
+            yield "dictionary: must list the names of the number's bins in random order"
+        if self.discovery is not None:
+            yield "number: discovery is of no use, because bins have all numbers"
+
+    def item_of(self, value: str) -> str:
+        """Return the item that a client reports for a value: a number's bin, or the value itself in its NFC."""
+        return canonical(value) if self.number is None else self.number.bins.name_of(value)
 
     @cached_property
     def frequency(self) -> Mechanism | None:

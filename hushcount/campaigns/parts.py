@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import date
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -16,6 +17,7 @@ from hushcount.discovery.pairs import MAX_VALUE_BYTES
 from hushcount.formats.canonical_json import LARGEST_INTEGER
 from hushcount.formats.models import FileName, Hex32, Part, text_of
 from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
+from hushcount.numbers import MOST_BINS, Bins, are_rising
 from hushcount.oracles.parameters import Parameters, Value
 
 Identifier = Annotated[
@@ -34,6 +36,16 @@ MOST_PASS_DAYS = 100
 MOST_PASSES_A_DAY = 24
 _MOST_RANGES = 100
 _Bucket = Annotated[int, Field(ge=0, le=BUCKETS)]
+_Edge = Annotated[
+    str,
+    text_of(
+        r"^(0|-?([1-9][0-9]{0,20}|[1-9][0-9]{0,14}\.[0-9]{0,19}[1-9]|0\.[0-9]{0,19}[1-9]))$",
+        "must be decimal digits, such as 2.5, without a zero that adds nothing",
+    ),
+]
+_Unit = Annotated[
+    str, text_of(r"^[!-~°µΩ€]{0,16}$", "must be at most 16 visible characters of ASCII, or of °, µ, Ω and €")
+]
 _LARGE = re.compile(r"[1-9][0-9]{15,19}")  # a seed has 64 digits
 
 
@@ -138,6 +150,29 @@ class SamplePart(Part):
             any(first <= their_first and their_end <= end for first, end in self.buckets)
             for their_first, their_end in other.buckets
         )
+
+
+class NumberPart(Part):
+    """Values are numbers, each reported by its bin; the dictionary lists the bins' names in random order."""
+
+    edges: tuple[_Edge, ...] = Field(
+        min_length=1,
+        max_length=MOST_BINS - 1,
+        description="in rising order: bins are below the first, from each to below the next, the last and above",
+    )
+    unit: _Unit = Field(description="what the numbers count, such as ms; may be empty")
+
+    @field_validator("edges")
+    @classmethod
+    def _rise(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        if not are_rising(given):
+            raise ValueError("must rise from edge to edge")
+        return given
+
+    @cached_property
+    def bins(self) -> Bins:
+        """The bins."""
+        return Bins(self.edges, self.unit)
 
 
 def _divides_day(seconds: int) -> int:

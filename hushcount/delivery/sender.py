@@ -31,6 +31,7 @@ from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.memory import ClientMemory
 from hushcount.newest import Untrusted
 from hushcount.policy import Policy, checked_policy
+from hushcount.report_making import plain_text
 from hushcount.sampling import Installation
 from hushcount.spent import Spent
 
@@ -131,7 +132,7 @@ class Sender:
         )
         self._is_durable, self._background = home is not None, Background(self._deliverer, self._tell, clock)
 
-    def report(self, value: str) -> Reported:
+    def report(self, value: str | float) -> Reported:
         """Make and queue the reports of one value, one for each stream of the campaign; return what became of them.
 
         If a value is too long for discovery, its discovery report is a blank.
@@ -145,12 +146,12 @@ class Sender:
             word at least one report was not made; `dropped` counts the words, and `log` has a sentence for each.
 
         Raises:
-            UsageError: the value is not a str. With `strict`, the error that a word of `Reported` stands for.
+            UsageError: the value is neither a str nor a number. With `strict`, the error that a word of `Reported`
+                stands for.
         """
-        if not isinstance(value, str):
-            raise UsageError(f"a value is a {type(value).__name__}, must be a str")
+        text = plain_text(value)
         try:
-            self._report(value)
+            self._report(text)
         except (HushcountError, OSError) as error:
             if self._strict:
                 raise

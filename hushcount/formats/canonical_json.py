@@ -36,12 +36,15 @@ def _text(data: Any) -> str:
             raise ValueError(f"integer is {data}, must be within +-(2**53 - 1)")
         return str(data)
     if isinstance(data, float):
-        return _number(data)
+        return number_text(data)
     raise ValueError(f"value is a {type(data).__name__}, must be of a type that JSON has")
 
 
-def _number(value: float) -> str:
-    """Return a number as ECMAScript's Number::toString does (ECMA-262, 6.1.6.1.20): the shortest digits."""
+def number_text(value: float) -> str:
+    """Return a number as ECMAScript's Number::toString does (ECMA-262, 6.1.6.1.20): the shortest digits.
+
+    ValueError: the number is infinite or NaN.
+    """
     if not math.isfinite(value):
         raise ValueError(f"number is {value}, must be finite")
     if value == 0.0:

@@ -47,7 +47,7 @@ def test_what_is_refused_or_wrong_takes_nothing() -> None:
     with pytest.raises(OverCap, match=r"^3 .*reports"):
         client.reports(["one"] * 3)
     with pytest.raises(UsageError):
-        client.reports(["one", 2])  # type: ignore[list-item]
+        client.reports(["one", None])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="bytes"):
         client.discovery_report("x" * 1000)
     assert len(client.reports([])) == len(client.discovery_reports([])) == 0

@@ -145,7 +145,7 @@ def test_what_is_over_the_cap_or_wrong_is_not_charged() -> None:
     with pytest.raises(UsageError):
         client.discovery_reports(["x", "x" * 1000])
     with pytest.raises(UsageError):
-        client.reports(["one", 2])  # type: ignore[list-item]
+        client.reports(["one", None])  # type: ignore[list-item]
     assert len(client.reports([])) == len(client.discovery_reports([])) == 0
     assert client.spent().epsilon == 0.0
 

@@ -18,7 +18,18 @@ import pytest
 
 from tests.evaluator import rfc9497 as twin
 from tests.vectors.make import SUBJECTS
-from tests.vectors.stranger import boxes, client, delivery, mechanisms, numbers, passes, spending, trust, values
+from tests.vectors.stranger import (
+    boxes,
+    client,
+    counted_numbers,
+    delivery,
+    mechanisms,
+    numbers,
+    passes,
+    spending,
+    trust,
+    values,
+)
 from tests.vectors.stranger.basics import Refused, canonical, number, read_json, require
 from tests.vectors.stranger.mechanisms import Mechanism
 from tests.vectors.stranger.numbers import Layout, Words
@@ -142,6 +153,14 @@ def log(entry: Entry) -> Entry:
         return {"heads": trust.heads(entry["log"])}
     head, serial = trust.go_on(entry["kept"], entry["offered"], entry.get("log"), entry.get("signature", {}))
     return {"head": head, "serial": serial}
+
+
+def binned(entry: Entry) -> Entry:
+    if entry["rule"] == "text":
+        return {"text": counted_numbers.text_of(struct.unpack(">d", hexed(entry, "double"))[0])}
+    if entry["rule"] == "names":
+        return {"names": counted_numbers.names(entry["edges"], entry["unit"])}
+    return {"bin": counted_numbers.bin_of(entry["edges"], entry["unit"], entry["text"])}
 
 
 def oblivious(entry: Entry) -> Entry:
@@ -279,6 +298,7 @@ READERS: dict[str, Callable[[Entry], Any]] = {
     "encoders": encoder,
     "items": item,
     "logs": log,
+    "numbers": binned,
     "oblivious": oblivious,
     "packing": packing,
     "passes": passes.passed,

@@ -19,6 +19,7 @@ import { LOG_BYTES, parseLog } from "./trust/campaign-log.js";
 import { parseCampaignSignature } from "./trust/delegation.js";
 import { Policy } from "./trust/policy.js";
 import { requireAsked } from "./trust/sample.js";
+import { textOfValue } from "./values/items.js";
 
 const SIGNATURE_BYTES = 4096;
 const DAY = 86_400;
@@ -114,10 +115,10 @@ export class Client {
    *
    * @throws NotAsked, OverCap, BudgetSpent, OptedOut no report may be made. StoreError: the store failed, so no report was made.
    */
-  async report(value: string): Promise<Uint8Array> {
-    if (typeof value !== "string") throw new UsageError(`a value is a ${typeof value}, must be a string`);
+  async report(value: string | number): Promise<Uint8Array> {
+    const text = textOfValue(value);
     const tells = await this.#charged("reports", await this.#maker.repeats());
-    return this.#maker.report(tells ? value : null);
+    return this.#maker.report(tells ? text : null);
   }
 
   /**
@@ -127,10 +128,10 @@ export class Client {
    * @throws UsageError the value is longer than the campaign allows. If the app then sends no report, the missing
    * report reveals that the value is longer.
    */
-  async discoveryReport(value: string | undefined): Promise<Uint8Array> {
-    await this.#requireShort(value);
+  async discoveryReport(value: string | number | undefined): Promise<Uint8Array> {
+    const text = await this.#short(value);
     this.#requireAsks(false);
-    return this.#maker.discoveryReport(await this.#told(value));
+    return this.#maker.discoveryReport(await this.#told(text));
   }
 
   /**
@@ -142,10 +143,10 @@ export class Client {
    *
    * @throws UsageError as `discoveryReport`; or the campaign has no evaluator.
    */
-  async pendingDiscovery(value: string | undefined): Promise<PendingDiscovery> {
-    await this.#requireShort(value);
+  async pendingDiscovery(value: string | number | undefined): Promise<PendingDiscovery> {
+    const text = await this.#short(value);
     this.#requireAsks(true);
-    return this.#maker.pendingDiscovery(await this.#told(value));
+    return this.#maker.pendingDiscovery(await this.#told(text));
   }
 
   /** Return the cost of all reports under this client's budget, for the app to show. */
@@ -159,10 +160,12 @@ export class Client {
     await this.#answers.clear();
   }
 
-  /** Throw UsageError if a value could be discovered, but is longer than the campaign allows. */
-  async #requireShort(value: string | undefined): Promise<void> {
+  /** Return a value as text. Throws UsageError if it could be discovered, but is longer than the campaign allows. */
+  async #short(value: string | number | undefined): Promise<string | undefined> {
     const format = this.#maker.requireDiscovery();
-    requireShort(value === undefined ? undefined : await this.#maker.newOf(value), format);
+    const text = value === undefined ? undefined : textOfValue(value);
+    requireShort(text === undefined ? undefined : await this.#maker.newOf(text), format);
+    return text;
   }
 
   #requireAsks(wanted: boolean): void {

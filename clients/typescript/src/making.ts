@@ -166,7 +166,8 @@ export class ReportMaker implements Maker {
   async #itemOf(value: string | null, { domain }: Mechanism): Promise<bigint> {
     if (value === null) return otherItem(domain);
     const assigned = await loadAssigned();
-    return itemOf(canonical(value, assigned), this.#dictionary, domain, assigned);
+    const text = this.campaign.binOf?.(value) ?? canonical(value, assigned);
+    return itemOf(text, this.#dictionary, domain, assigned);
   }
 
   /** Return the normal spelling of a value; undefined if the value is in the dictionary, or cannot be an item. */

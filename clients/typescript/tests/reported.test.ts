@@ -132,7 +132,7 @@ test("a value that waits for a campaign file is queued", async () => {
 
 test("a wrong type is a mistake of the programmer, and a fault of this package is no word", async () => {
   const { sender, store } = tab();
-  await expect(sender.report(7 as never)).rejects.toThrow(errors.UsageError);
+  await expect(sender.report(7n as never)).rejects.toThrow(errors.UsageError);
   vi.spyOn(store, "change").mockRejectedValue(new TypeError("a fault"));
   await expect(sender.report("dark-mode")).rejects.toThrow(TypeError);
   expect(sender.dropped).toEqual({});

@@ -73,9 +73,9 @@ describe("reporting and delivering", () => {
     expect(collector.posts.length).toBeLessThan(30);
   });
 
-  test("a value that is no text is refused without being repeated", async () => {
+  test("a value that is neither text nor number is refused without being repeated", async () => {
     const { sender } = tab();
-    await expect(sender.report(7 as never)).rejects.toThrow(UsageError);
+    await expect(sender.report(7n as never)).rejects.toThrow(UsageError);
   });
 
   test("no event and no error holds a value", async () => {

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.dictionary import Dictionary, in_random_order
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.errors import UsageError
 from hushcount.many_clients import ManyClients
+from hushcount.numbers import Bins
 from keys.evaluating import EvaluatorKey
 from keys.private import Guarded, PrivateKey
 from tests.support.schema import violations
@@ -89,6 +90,7 @@ CHANGES: dict[str, Any] = {
     "dictionary.items": 4,
     "dictionary.digest": "0" * 64,
     "sample": {"layer": "shared", "buckets": [[0, 500]]},
+    "number": {"edges": ["2", "10.5"], "unit": "ms"},
     "passes": {"seconds": 86400, "first": "2026-11-28", "days": ["ab" * 32]},
     "shuffle.cap": 3,
     "shuffle.minimum_batch": 11,
@@ -115,6 +117,9 @@ def with_change(path: str) -> dict[str, Any]:
     different = changed(path, CHANGES[path])
     if path == "mechanism.name":
         different["mechanism"]["parameters"] = {}
+    if path == "number":
+        bins = Dictionary(in_random_order(Bins(("2", "10.5"), "ms").names))
+        different |= {"discovery": None, "dictionary": {"path": "words.txt", "items": 3, "digest": bins.digest}}
     if path == "memory_values":
         different["memory"] = True
     if path == "discovery.hash_key_commitment":

@@ -157,7 +157,7 @@ def test_a_mistake_in_the_program_always_raises(collector: FakeCollector, subtes
     for strict in (False, True):
         with subtests.test(strict=strict):
             one = sender(collector, strict=strict)
-            for wrong in (5, None, b"one"):
+            for wrong in (True, None, b"one"):
                 with pytest.raises(UsageError, match="must be a str"):
                     one.report(wrong)  # type: ignore[arg-type]
             assert one.dropped == {}

@@ -70,17 +70,17 @@ def test_a_value_becomes_a_report_of_each_stream_at_the_collector(
     collector: FakeCollector, tmp_path: Path, durable: bool
 ) -> None:
     one = sender(collector, tmp_path / "own" if durable else None)
-    for value in (VALUE, "four", LONG, ""):
+    for value in (VALUE, "four", LONG, "", 4.5):
         one.report(value)
     assert collector.posts == []
-    assert one.deliver() == Delivery(sent=8)
+    assert one.deliver() == Delivery(sent=10)
     assert {len(report) for report in collector.received()} == {collector.campaign.sealed_bytes("reports")}
     assert {len(report) for report in collector.received("discovery")} == {collector.campaign.sealed_bytes("discovery")}
-    assert [len(collector.received(stream)) for stream in ("reports", "discovery")] == [4, 4]
+    assert [len(collector.received(stream)) for stream in ("reports", "discovery")] == [5, 5]
     (token,) = {post.token for post in collector.posts}
     assert len(token) == 43
     assert one.deliver() == Delivery()
-    assert one.spent().streams[0].reports == 4
+    assert one.spent().streams[0].reports == 5
 
 
 def test_requests_for_documents_show_no_token(collector: FakeCollector, tmp_path: Path) -> None:
@@ -729,8 +729,8 @@ def test_what_cannot_be_used_is_refused(subtests: pytest.Subtests, collector: Fa
         with subtests.test(says=says):
             with pytest.raises(UsageError, match=says):
                 sender(collector, **options)
-            with pytest.raises(UsageError, match="value is a int"):
-                sender(collector).report(5)  # type: ignore[arg-type]
+            with pytest.raises(UsageError, match="value is a list"):
+                sender(collector).report([5])  # type: ignore[arg-type]
 
 
 def test_a_folder_that_others_can_change_is_refused(collector: FakeCollector, tmp_path: Path) -> None:

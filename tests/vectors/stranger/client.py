@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.vectors.stranger import boxes, trust, values
+from tests.vectors.stranger import boxes, counted_numbers, trust, values
 from tests.vectors.stranger.basics import Refused, hashed, require
 from tests.vectors.stranger.numbers import Words
 
@@ -24,6 +24,8 @@ def report(file: Content, given: Content) -> bytes:
         require(valid, "no_valid_key")
     analyzer = bytes.fromhex(file["keys"]["analyzer"][0]["key"])
     binding = hashed(trust.fingerprint(file), stream, 16)
+    if "number" in file:
+        value = _bin(file["number"], value)
     value = None if value is None else values.normal(value)
     if stream == "discovery":
         return _discovery(file, given, value if _is_new(value, items or []) else None, binding, analyzer)
@@ -33,6 +35,13 @@ def report(file: Content, given: Content) -> bytes:
     answer = mechanism.report(position, words)
     require(words.left == [], "words_left")
     return boxes.seal(analyzer, bytes.fromhex(given["ephemeral_secret"]), binding + answer)
+
+
+def _bin(part: Content, text: str) -> str:
+    try:
+        return counted_numbers.bin_of(part["edges"], part["unit"], text)
+    except Refused:
+        return ""
 
 
 def _item(value: str, items: list[str] | None, pooled: bool) -> int:

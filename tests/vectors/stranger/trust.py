@@ -12,6 +12,7 @@ from typing import Any
 from nacl.bindings import crypto_sign_open
 from nacl.exceptions import BadSignatureError
 
+from tests.vectors.stranger import counted_numbers
 from tests.vectors.stranger.basics import LARGEST, Refused, ascending, canonical, hashed, require
 from tests.vectors.stranger.mechanisms import Mechanism
 
@@ -71,7 +72,7 @@ def check_campaign(file: Any) -> None:
     _table(
         file,
         "format id epoch memory memory_values shuffle collectors keys unicode",
-        "previous mechanism dictionary discovery sample",
+        "previous mechanism dictionary discovery sample number",
     )
     require(file["format"] == 2, "wrong_format")
     require(isinstance(file["id"], str), "wrong_type")
@@ -98,6 +99,8 @@ def check_campaign(file: Any) -> None:
     require(len(set(named)) == len(named), "collectors")
     if "sample" in file:
         _check_sample(_table(file["sample"], "layer buckets"))
+    if "number" in file:
+        counted_numbers.check(file["number"], file)
     if "discovery" in file:
         must, may = "epsilon delta relation rule max_value_bytes hash counts", "hash_key hash_key_commitment"
         _check_discovery(_table(file["discovery"], must, may))

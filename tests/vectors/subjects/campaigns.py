@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.dictionary import Dictionary, in_random_order
 from hushcount.campaigns.public_keys import evaluator_key_id, key_id
 from hushcount.errors import FormatError
 from hushcount.formats.reading import validated
+from hushcount.numbers import Bins
 from keys.evaluating import EvaluatorKey
 from tests.hushcount.oracles.cases import SEED
 from tests.vectors.subjects.script import octets, require_refused
@@ -35,6 +36,15 @@ OBLIVIOUS_KEYS = {**KEYS, "evaluator": [evaluator_key()]}
 DISCOVERY = {"epsilon": 1.0, "delta": 1e-8, "max_value_bytes": 24, "hash_key": octets(32, "hash key").hex()}
 OBLIVIOUS = {"epsilon": 1.0, "delta": 1e-8, "max_value_bytes": 24, "hash": "oblivious"}
 DICTIONARY = {"path": "words.txt", "items": 4, "digest": WORDS.digest}
+
+
+TIMES = Bins(("2", "10.5", "300"), "ms")
+
+
+def dictionary_of(bins: Bins) -> dict[str, Any]:
+    """Return the part of a campaign file."""
+    listed = Dictionary(in_random_order(bins.names))
+    return {"path": "bins.txt", "items": len(bins), "digest": listed.digest}
 
 
 def mechanism(name: str, epsilon: float, **parameters: Any) -> dict[str, Any]:
@@ -84,6 +94,16 @@ _GIVEN: dict[str, dict[str, Any]] = {
         "dictionary": DICTIONARY,
         "sample": {"layer": "settings-2026", "buckets": [[0, 500], [9000, 10000]]},
     },
+    "number": {
+        "mechanism": mechanism("grr", 1.0),
+        "dictionary": dictionary_of(TIMES),
+        "number": {"edges": ["2", "10.5", "300"], "unit": "ms"},
+    },
+    "count": {
+        "mechanism": mechanism("ais", 1.0, s=1),
+        "dictionary": dictionary_of(Bins(("1", "2", "3"))),
+        "number": {"edges": ["1", "2", "3"], "unit": ""},
+    },
     "discovery-of-what-no-list-has": {"dictionary": DICTIONARY, "discovery": {**DISCOVERY, "max_value_bytes": 4096}},
 }
 
@@ -111,6 +131,7 @@ def _entry(name: str, made: Campaign) -> dict[str, Any]:
     }
 
 
+_RULES = {"relation": "replace-one", "rule": "optimal", "hash": "keyed", "counts": False}
 _TOO_MANY = [[2 * number, 2 * number + 1] for number in range(101)]
 _KEY, _ASKED = KEYS["analyzer"][0], OBLIVIOUS_KEYS["evaluator"][0]
 _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -216,6 +237,20 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
         for part in ([], ["one", "one"], ["One"], [""], [7], "one", {"one": 1}, [f"c{number}" for number in range(17)])
     ),
     ("missing_field", "sample", {"sample": {"layer": None}}),
+    *(
+        ("number", "number", part)
+        for part in (
+            {"number": 5}, {"number": {"unit": None}}, {"number": {"edges": None}}, {"number": {"bins": 4}},
+            {"number": {"edges": []}}, {"number": {"edges": "2"}}, {"number": {"edges": [2, 10.5, 300]}},
+            {"number": {"edges": ["2", "2", "300"]}}, {"number": {"edges": ["300", "10.5", "2"]}},
+            *({"number": {"edges": [edge, "10.5"]}} for edge in ("", "2.0", "02", "+2", "-0", "2e0", ".2", "2.")),
+            {"number": {"edges": ["2", "10.5", "1e400"]}}, {"number": {"edges": ["1", "10.5", "300"]}},
+            {"number": {"edges": [str(edge) for edge in range(1, 1025)]}},
+            *({"number": {"unit": unit}} for unit in ("s", "m s", "m" * 17, "mä", 7)),
+            {"dictionary": {"items": 5}}, {"dictionary": {"digest": "0" * 64}}, {"dictionary": None},
+            {"discovery": {**_RULES, **DISCOVERY}},
+        )
+    ),
     ("unknown_field", "sample", {"sample": {"share": 0.5}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": None}}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": 5}}}),

@@ -9,7 +9,7 @@ import numpy as np
 
 from hushcount.arrays import Octets
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.dictionary import Dictionary, in_random_order
 from hushcount.campaigns.public_keys import valid_key
 from hushcount.errors import UsageError
 from hushcount.many_clients import ManyClients
@@ -25,6 +25,8 @@ _ACCEPTED: tuple[tuple[str, str, tuple[str | None, ...]], ...] = (
     ("large-integer", "reports", ("anything",)),
     ("sketch", "reports", ("anything", "\u200b")),
     ("memory", "reports", ("three", "four")),
+    ("number", "reports", ("1.99", "312.5", "2 to 10.5 ms", "-Infinity")),
+    ("count", "reports", ("2", "1000")),
     ("both", "discovery", ("four", "cafe\u0301", "café", "two", "", "\u202e", "\ud800", None, "x" * 24)),
     ("open-domain", "discovery", ("one", None)),
     ("discovery-only", "discovery", ("one",)),
@@ -36,6 +38,9 @@ _REFUSED: tuple[tuple[str, str, str, str], ...] = (
     ("value_too_long", "discovery-only", "discovery", "é" * 13),
     ("no_such_stream", "grr", "discovery", "one"),
     ("no_such_stream", "sketch", "discovery", "one"),
+    ("another_dictionary", "number", "reports", "2"),
+    ("another_dictionary", "count", "reports", "2"),
+    ("value_too_long", "both", "discovery", "日" * 10),
     ("no_such_stream", "large-integer", "discovery", "one"),
     ("no_such_stream", "discovery-only", "reports", "one"),
     ("no_hash_key", "both-redacted", "discovery", "four"),
@@ -48,9 +53,10 @@ def _of(name: str) -> Campaign:
     return campaign("both").redacted() if name == "both-redacted" else campaign(name)
 
 
-def _report(name: str, stream: str, value: str | None, items: tuple[str, ...] | None = WORDS.items) -> dict[str, Any]:
+def _report(name: str, stream: str, value: str | None, items: tuple[str, ...] | None = None) -> dict[str, Any]:
     of, recorder, secret = _of(name), Recorder(name, stream, value), octets(32, "client", name, stream, value)
-    listed = None if of.dictionary is None or items is None else Dictionary(items)
+    usual = WORDS.items if of.number is None else in_random_order(of.number.bins.names)
+    listed = None if of.dictionary is None else Dictionary(items or usual)
     client = ManyClients(of, dictionary=listed)
     sealed = (client.reports if stream == "reports" else client.discovery_reports, [value])
 

@@ -1,8 +1,9 @@
 /** The campaign: the public parameters of one collection, read from a file that states even default values. */
 
-import { blake2b, hex, unhex } from "../bytes.js";
+import { blake2b, hex, unhex, utf8 } from "../bytes.js";
 import { FormatError } from "../errors.js";
 import { booleanOf, fieldsOf, HEX_32, IDENTIFIER, listOf, numberOf, textOf, type Fields } from "../fields.js";
+import { part } from "../loading.js";
 import { familyOf } from "../oracles/catalogue.js";
 import type { MechanismTerms } from "../oracles/given.js";
 import { loadMechanism } from "../oracles/load.js";
@@ -12,6 +13,7 @@ import { loadPasses } from "../passes/load.js";
 import type { Asked, PassTerms, Stream } from "../trust/asked.js";
 import { headOf } from "../trust/campaign-log.js";
 import { sampleOf } from "../trust/sample.js";
+import type { BinOf, Tools } from "../values/numbers.js";
 import { SEAL_BYTES } from "../wire/sealing.js";
 import { fingerprintOf, termsOf } from "./fingerprint.js";
 import {
@@ -27,11 +29,13 @@ import {
 
 export const CAMPAIGN_BYTES = 2 ** 20;
 export const NAME = "the campaign file";
+/** What the module of numbers uses. */
+export const TOOLS: Tools = { blake2b, hex, utf8, FormatError };
 const BINDING_BYTES = 16;
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 2;
 const MOST_COLLECTORS = 16;
-const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample", "passes"];
+const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample", "passes", "number"];
 const NEEDED = ["format", "id", "epoch", "memory", "memory_values", "shuffle", "collectors", "keys", "unicode"];
 
 /** A campaign file that was read and checked, with the mechanism of its frequency reports. */
@@ -42,6 +46,8 @@ export interface Campaign extends Asked {
   readonly dictionary: Listed | undefined;
   readonly discoveryTerms: DiscoveryTerms | undefined;
   readonly keys: PublicKeys;
+  /** Undefined if values are texts. */
+  readonly binOf: BinOf | undefined;
   /** Return the first 16 bytes of every plain report of a stream. */
   binding(stream: Stream): Uint8Array;
 }
@@ -50,8 +56,10 @@ export interface Campaign extends Asked {
  * A checked campaign file, without its mechanism. The mechanism's module may have to be loaded before the mechanism's
  * parameters can be checked.
  */
-export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes"> {
+export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes" | "binOf"> {
   readonly mechanismTerms: MechanismTerms | undefined;
+  /** The section on numbers, whose check is loaded with the rest of numbers. */
+  readonly number: unknown;
 }
 
 /**
@@ -64,12 +72,13 @@ export async function openCampaign(file: unknown, designs: readonly unknown[] = 
   const form = formOf(file);
   const { mechanismTerms: terms } = form;
   if (form.passes !== undefined) (await loadPasses()).requirePasses(form, FormatError);
-  return campaignFrom(form, terms === undefined ? unbuilt : await loadMechanism(terms.name, designs));
+  const bins = form.number === undefined ? undefined : (await part(import("../values/numbers.js"))).binOf(TOOLS, form);
+  return campaignFrom(form, terms === undefined ? unbuilt : await loadMechanism(terms.name, designs), bins);
 }
 
 /**
- * Check the data of a campaign file, except for its section on passes, whose check is loaded with the rest of passes.
- * Throws FormatError, which names the field.
+ * Check the data of a campaign file, except for its sections on passes and on numbers, whose checks are loaded with the
+ * rest of these. Throws FormatError, which names the field.
  */
 export function formOf(file: unknown): Form {
   const { format = 2 } = own(file as { readonly format?: unknown } | null);
@@ -115,6 +124,7 @@ export function formOf(file: unknown): Form {
     passes: fields.passes as PassTerms | undefined,
     sample,
     mechanismTerms: terms,
+    number: fields.number,
     dictionary,
     discoveryTerms: discovery,
     keys,
@@ -133,7 +143,7 @@ function collectorsOf(fields: Fields): readonly string[] {
 type Build = (terms: MechanismTerms, domain: number | undefined) => Mechanism;
 
 /** Return the campaign with its mechanism. Throws FormatError if the mechanism does not allow a parameter. */
-export function campaignFrom(form: Form, build: Build): Campaign {
+export function campaignFrom(form: Form, build: Build, binOf: BinOf | undefined): Campaign {
   const { mechanismTerms: terms, dictionary, discoveryTerms: discovery } = form;
   const domain = dictionary === undefined ? undefined : dictionary.items + 1;
   const mechanism = terms === undefined ? undefined : inMechanism(() => build(terms, domain));
@@ -141,7 +151,7 @@ export function campaignFrom(form: Form, build: Build): Campaign {
     reports: BINDING_BYTES + (mechanism?.reportBytes ?? 0) + SEAL_BYTES,
     discovery: 2 * (BINDING_BYTES + SEAL_BYTES) + HASH_BYTES + LENGTH_BYTES + (discovery?.maxValueBytes ?? 0),
   };
-  return { ...form, mechanism, sealedBytes: (stream) => lengths[stream] };
+  return { ...form, mechanism, binOf, sealedBytes: (stream) => lengths[stream] };
 }
 
 function inMechanism<Result>(work: () => Result): Result {

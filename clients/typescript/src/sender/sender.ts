@@ -11,6 +11,7 @@ import { withPasses } from "../passes/load.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
 import { Policy } from "../trust/policy.js";
+import { textOfValue } from "../values/items.js";
 import { Arrivals } from "./arrivals.js";
 import type { Asking } from "./evaluations.js";
 import { deliver, type Delivery } from "./deliverer.js";
@@ -116,13 +117,13 @@ export class Sender {
    *
    * @returns "queued": the reports, or with `keepValues` the value, wait on this device. Any other word: nothing was
    * queued; `dropped` counts the words, and `log` has a sentence.
-   * @throws UsageError the value is not a string. Only with `strict`: NotAsked, NotYet, Untrusted, QueueFull, OverCap,
+   * @throws UsageError the value is neither a string nor a number. Only with `strict`: NotAsked, NotYet, Untrusted, QueueFull, OverCap,
    * BudgetSpent, OptedOut, StoreError in place of a word.
    */
-  async report(value: string): Promise<Reported> {
-    if (typeof value !== "string") throw new UsageError(`a value is a ${typeof value}, must be a string`);
+  async report(value: string | number): Promise<Reported> {
+    const text = textOfValue(value);
     try {
-      await this.#reportInTurn(value);
+      await this.#reportInTurn(text);
       return "queued";
     } catch (error) {
       if (this.#strict === true || !(error instanceof HushcountError)) throw error;

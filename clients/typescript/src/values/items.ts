@@ -1,6 +1,7 @@
 /** The strings that may be items, their normal spelling, and the numbers that stand for them. */
 
 import { blake2b, integerOf, utf8 } from "../bytes.js";
+import { UsageError } from "../errors.js";
 import { PRIME_61 } from "../oracles/encoders.js";
 import { DEFAULT_IGNORABLE_CODE_POINT, EXTENDED_PICTOGRAPHIC, VARIATION_BASE, VIRAMA } from "./invisible.js";
 import { classOf, nfc, type Assigned } from "./unicode13.js";
@@ -32,6 +33,12 @@ let forms: readonly [shown: RegExp, unfit: RegExp] | undefined;
 
 /** The item "other" where items are fingerprints; no string has it. */
 export const OTHER = PRIME_61 - 1n;
+
+/** Return a value as text, a number as ECMAScript writes it. Throws UsageError: it is neither text nor number. */
+export function textOfValue(value: unknown): string {
+  if (typeof value === "string" || typeof value === "number") return String(value);
+  throw new UsageError(`a value is a ${typeof value}, must be a string or a number`);
+}
 
 /** Return the normal spelling of a value: NFC by Unicode 13.0. A text that is too long for an item is not changed. */
 export function canonical(value: string, assigned: Assigned): string {
