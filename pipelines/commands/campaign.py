@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.parts import COLLECTOR, DiscoveryPart, PassesPart, SamplePart, ShufflePart
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.parts import COLLECTOR, DiscoveryPart, NumberPart, PassesPart, SamplePart, ShufflePart
 from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_over
+from hushcount.numbers import MOST_BINS
 from hushcount.oracles.catalogue import CATALOGUE
 from hushcount.passes.pass_keys import PassKeys, keys_of, passes_beside, read_pass_keys
 from hushcount.privacy.queries import epsilon_notes
@@ -23,6 +26,7 @@ from pipelines.console.answer import Answer, note, show_json
 from pipelines.console.tables import facts
 from pipelines.files.item_files import read_listed, table_note
 from pipelines.jobs.new_campaign import create_campaign
+from pipelines.jobs.number_bins import BINS, number_part
 
 if TYPE_CHECKING:
     from pipelines.deployment.settings import Deployment
@@ -44,6 +48,18 @@ def new_campaign(
         Option(help="File of known items, one a line, or a .csv with the column item; it is copied."),
     ] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
+    number: Annotated[
+        str | None, Option(help="Values are numbers in a range, as 0:60000; a client reports the bin of a number.")
+    ] = None,
+    bins: Annotated[
+        str | None,
+        Option(help="With --number: linear:N or log:N; without: a file of edges, one a line.", show_default=BINS),
+    ] = None,
+    unit: Annotated[str | None, Option(help="Unit of the numbers, as ms.")] = None,
+    count: Annotated[
+        int | None, Option(min=1, max=MOST_BINS - 1, help="Values are counts 0, 1, ..., this one or more.")
+    ] = None,
+    flag: Annotated[str | None, Option(help="Values are yes, by this name, or anything else for no.")] = None,
     set_: options.Settings = None,
     cap: Annotated[int | None, Option(help="Most reports of one client that count.", show_default="1")] = None,
     min_batch: Annotated[
@@ -117,8 +133,7 @@ def new_campaign(
     from pipelines.deployment.settings import Deployment
 
     settings, objective = options.parse_settings(set_)
-    if dictionary is not None and open_domain:
-        raise UsageError("give --dictionary or --open-domain, not both")
+    domain = _Domain(dictionary, number_part(number, bins, unit, count), flag, open_domain).checked()
     if dictionary is not None and (said := table_note(dictionary, read_listed(dictionary))):
         note(f"warning: {said}")
     before = None if after is None else _before(after, id, epoch)
@@ -128,12 +143,11 @@ def new_campaign(
         if before.mechanism is not None:
             mechanism = mechanism or before.mechanism.name
             epsilon = before.mechanism.epsilon if epsilon is None else epsilon
-        if dictionary is None and not open_domain:
-            dictionary, open_domain = _domain(before)
+        domain = domain if domain.is_given else _domain(before)
     if id is None:
         raise UsageError("give --id NAME, or --after FILE to make a campaign's next epoch")
-    if mechanism is not None and dictionary is None and not open_domain:
-        raise UsageError("give --dictionary FILE, or --open-domain for any string")
+    if mechanism is not None and not domain.is_given:
+        raise UsageError("give --dictionary FILE, --number LOW:HIGH for numbers, or --open-domain for any string")
     if memory_values is not None and not (memory and memory_values > 0):
         raise UsageError(f"memory-values is {memory_values}, must be at least 1 and given with --memory")
     shuffle = _over(None if before is None else before.shuffle, cap=cap, minimum_batch=min_batch, delta=delta)
@@ -165,7 +179,8 @@ def new_campaign(
         out.parent,
         mechanism=mechanism,
         epsilon=epsilon,
-        dictionary=dictionary,
+        dictionary=domain.listed,
+        number=domain.number,
         settings=settings,
         objective=objective,
         shuffle=shuffle,
@@ -207,11 +222,37 @@ def _before(path: Path, id: str | None, epoch: int | None) -> Campaign:
     return before
 
 
-def _domain(before: Campaign) -> tuple[Path | None, bool]:
-    """Return the dictionary of the previous epoch, and whether its domain is open."""
+@dataclass(frozen=True)
+class _Domain:
+    """What values may be, as options say it: items of a file, numbers, one item, or any string."""
+
+    file: Path | None = None
+    number: NumberPart | None = None
+    flag: str | None = None
+    is_open: bool = False
+
+    @property
+    def listed(self) -> Path | Dictionary | None:
+        return self.file if self.flag is None else Dictionary((self.flag,), "--flag")
+
+    @property
+    def is_given(self) -> bool:
+        return self != _Domain()
+
+    def checked(self) -> _Domain:
+        """Return this; UsageError if options contradict each other."""
+        if (self.file is not None) + (self.number is not None) + (self.flag is not None) + self.is_open > 1:
+            raise UsageError("give one of --dictionary, --number, --bins, --count, --flag and --open-domain")
+        return self
+
+
+def _domain(before: Campaign) -> _Domain:
+    """Return the domain of the previous epoch."""
+    if before.number is not None:
+        return _Domain(number=before.number)
     if before.dictionary is None or before.path is None:
-        return None, before.mechanism is not None
-    return before.path.with_name(before.dictionary.path), False
+        return _Domain(is_open=before.mechanism is not None)
+    return _Domain(before.path.with_name(before.dictionary.path))
 
 
 def _over(before: ShufflePart | DiscoveryPart | None, **given: object) -> dict[str, object]:
@@ -319,6 +360,9 @@ def _described(campaign: Campaign, path: Path) -> Answer:
         data[f"{role}_keys"] = ", ".join(f"{key.id} to {key.not_after.date()}" for key in listed)
     if campaign.dictionary is not None:
         data["dictionary"] = f"{campaign.dictionary.path}, {campaign.dictionary.items:,} items"
+    if campaign.number is not None:
+        named = campaign.number.bins.names
+        data["numbers"] = f"{len(named):,} bins, from {named[0]!r} to {named[-1]!r}"
     if campaign.mechanism is not None:
         mechanism = campaign.require_frequency()
         data["domain"] = "open" if campaign.dictionary is None else "the dictionary and 'other'"

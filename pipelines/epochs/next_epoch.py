@@ -277,7 +277,7 @@ def _made(
         discovery = campaign.discovery.model_dump(exclude={"hash_key", "hash_key_commitment"})
     with tempfile.TemporaryDirectory(prefix="hushcount-epoch-") as scratch:
         listed = None
-        if campaign.dictionary is not None:
+        if campaign.dictionary is not None and campaign.number is None:
             listed = Path(scratch) / "dictionary.txt"
             listed.write_text("".join(f"{item}\n" for item in wanted), encoding="utf-8")
         following = create_campaign(
@@ -287,6 +287,7 @@ def _made(
             mechanism=None if campaign.mechanism is None else campaign.mechanism.name,
             epsilon=None if campaign.mechanism is None else campaign.mechanism.epsilon,
             dictionary=listed,
+            number=campaign.number,
             settings=part.settings,
             objective=Objective() if share is None else Objective("target", share),
             memory=campaign.memory_values if campaign.memory else 0,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dictionary
-from hushcount.campaigns.parts import COLLECTOR, PassesPart, SamplePart, portable
+from hushcount.campaigns.parts import COLLECTOR, NumberPart, PassesPart, SamplePart, portable
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.formats.whole_files import write_new
@@ -30,7 +30,8 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     *,
     mechanism: str | None = None,
     epsilon: float | None = None,
-    dictionary: Path | None = None,
+    dictionary: Path | Dictionary | None = None,
+    number: NumberPart | None = None,
     settings: Parameters | None = None,
     objective: Objective | None = None,
     shuffle: Mapping[str, Any] | None = None,
@@ -49,8 +50,9 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         directory: directory of the campaign file and its dictionary.
         mechanism: a name of the catalogue, or None for discovery only.
         epsilon: local budget of one report; given if and only if a mechanism is given.
-        dictionary: file of known items (`read_listed`); None for the open domain. The items are written in random
-            order to a file of the campaign's own, beside the campaign file.
+        dictionary: known items, or a file of them (`read_listed`); None for the open domain. The items are written in
+            random order to a file of the campaign's own, beside the campaign file.
+        number: values are numbers, and the known items are the names of their bins; without a dictionary.
         settings: fixed parameters of the mechanism; all other parameters are planned.
         objective: what the plan minimises; the l2 loss by default.
         shuffle: cap, minimum_batch, delta.
@@ -69,32 +71,29 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     """
     if (mechanism is None) != (epsilon is None):
         raise UsageError("mechanism and epsilon must be given together, or neither for discovery only")
-    if not keys.analyzer:
-        raise UsageError("keys hold no key of the analyzer: give the analyzer's key directory too")
-    known = None if dictionary is None else Dictionary(in_random_order(read_listed(dictionary).items))
-    public = keys.model_dump(mode="json")
+    known = _known(dictionary, number)
+    file = dictionary if isinstance(dictionary, Path) else None
     oblivious = discovery is not None and discovery.get("hash") == "oblivious"
-    if not oblivious:
-        # Remove the evaluator's keys: the key directory may hold keys of an evaluator that serves other campaigns.
-        public["evaluator"] = []
-    elif not keys.evaluator:
-        raise UsageError("an oblivious campaign needs a key of the evaluator: hushcount keys new --role evaluator")
-    data: dict[str, Any] = {"id": id, "epoch": epoch, "keys": public, "shuffle": shuffle or {}}
-    data["collectors"] = list(collectors)
-    if previous is not None:
-        data["previous"] = previous.hex()
-    data |= {} if passes is None else {"passes": passes.model_dump(mode="json")}
-    data |= {} if sample is None else {"sample": sample.model_dump(mode="json")}
-    if memory:
-        data |= {"memory": True, "memory_values": memory}
+    data: dict[str, Any] = {
+        "id": id,
+        "epoch": epoch,
+        "keys": _keys(keys, oblivious),
+        "shuffle": shuffle or {},
+        "collectors": list(collectors),
+        "passes": passes,
+        "sample": sample,
+        "number": number,
+        "previous": None if previous is None else previous.hex(),
+        **({"memory": True, "memory_values": memory} if memory else {}),
+    }
     try:
         if mechanism is not None and epsilon is not None:
             domain = None if known is None else len(known.items) + 1
             fresh = hex_seed(SystemWords())
             parameters = plan(mechanism, epsilon, domain, settings or {}, objective or Objective(), fresh)
             data["mechanism"] = {"name": mechanism, "epsilon": epsilon, "parameters": portable(parameters)}
-        if known is not None and dictionary is not None:
-            name = f"{id}-{epoch:06d}.dictionary.txt{'.gz' if dictionary.suffix == '.gz' else ''}"
+        if known is not None:
+            name = f"{id}-{epoch:06d}.dictionary.txt{'.gz' if file is not None and file.suffix == '.gz' else ''}"
             data["dictionary"] = {"path": name, "items": len(known.items), "digest": known.digest}
         if discovery is not None:
             data["discovery"] = {**({} if oblivious else {"hash_key": hex_seed(SystemWords())}), **discovery}
@@ -103,12 +102,30 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         raise UsageError(f"this campaign would be invalid: {explain(error)}") from None
     except ValueError as error:
         raise UsageError(str(error)) from None
-    if known is not None and dictionary is not None and campaign.dictionary is not None:
-        _put_beside(dictionary, directory / campaign.dictionary.path, known)
+    if known is not None and campaign.dictionary is not None:
+        _put_beside(file, directory / campaign.dictionary.path, known)
     return campaign
 
 
-def _put_beside(dictionary: Path, target: Path, known: Dictionary) -> None:
+def _known(dictionary: Path | Dictionary | None, number: NumberPart | None) -> Dictionary | None:
+    """Return the known items in random order."""
+    if number is not None:
+        dictionary = Dictionary(number.bins.names)
+    elif isinstance(dictionary, Path):
+        dictionary = read_listed(dictionary)
+    return None if dictionary is None else Dictionary(in_random_order(dictionary.items))
+
+
+def _keys(keys: PublicFile, oblivious: bool) -> dict[str, Any]:
+    """Return the campaign's keys, without those of an evaluator that serves only other campaigns."""
+    if not keys.analyzer:
+        raise UsageError("keys hold no key of the analyzer: give the analyzer's key directory too")
+    if oblivious and not keys.evaluator:
+        raise UsageError("an oblivious campaign needs a key of the evaluator: hushcount keys new --role evaluator")
+    return keys.model_dump(mode="json", exclude=None if oblivious else {"evaluator"})
+
+
+def _put_beside(source: Path | None, target: Path, known: Dictionary) -> None:
     """Write the campaign's own file of items, if it does not exist; raise UsageError if it exists with other items."""
     lines = "".join(f"{item}\n" for item in known.items).encode()
     try:
@@ -118,6 +135,6 @@ def _put_beside(dictionary: Path, target: Path, known: Dictionary) -> None:
         raise UsageError(f"cannot write the campaign's dictionary {target}: {error.strerror}") from None
     if read_dictionary(target) == known:
         return
-    if dictionary.resolve() == target.resolve():
-        raise UsageError(f"dictionary {dictionary} has the name of the campaign's own dictionary: rename your file")
-    raise UsageError(f"{target} exists and differs from dictionary {dictionary}: remove it if no campaign uses it")
+    if source is not None and source.resolve() == target.resolve():
+        raise UsageError(f"dictionary {source} has the name of the campaign's own dictionary: rename your file")
+    raise UsageError(f"{target} exists and has other items than this campaign: remove it if no campaign uses it")

@@ -99,13 +99,13 @@ def new_campaign(
     discovery: float | None = None,
     min_batch: int = 50,
 ) -> Path:
-    """Write a campaign file and return its path; without a dictionary its domain is open."""
+    """Write a campaign file and return its path; without a dictionary or numbers its domain is open."""
     arguments: list[object] = ["--id", path.stem.lower(), "--keys", keys, "--out", path, "--min-batch", min_batch]
     if mechanism is not None:
         arguments += ["--mechanism", mechanism, "--epsilon", epsilon]
     if dictionary is not None:
         arguments += ["--dictionary", dictionary]
-    elif mechanism is not None:
+    elif mechanism is not None and not {"--number", "--bins", "--count", "--flag"} & {*options}:
         arguments += ["--open-domain"]
     if discovery is not None:
         arguments += ["--discovery-epsilon", discovery, "--discovery-delta", "1e-9"]

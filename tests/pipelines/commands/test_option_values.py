@@ -76,6 +76,7 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("campaign new", "min-batch"): ((*NEW, "--epsilon", 1), ("0", *WHOLE)),
     ("campaign new", "delta"): ((*NEW, "--epsilon", 1), ("0", "1", *REAL)),
     ("campaign new", "memory-values"): ((*NEW, "--epsilon", 1, "--memory"), ("0", *WHOLE)),
+    ("campaign new", "count"): ((*NEW[:8], *NEW[9:], "--epsilon", 1), ("0", "1024", *WHOLE)),
     ("campaign new", "epoch"): ((*NEW, "--epsilon", 1), ("0", *WHOLE)),
     ("campaign delegate", "last-epoch"): (("campaign", "delegate"), ("0", *WHOLE)),
     ("campaign delegate", "serial"): (("campaign", "delegate"), ("0", *WHOLE)),
@@ -99,6 +100,7 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
             "sum": ("depth", "last", "show"),
             "total": ("depth", "last", "show"), "change": ("depth", "last", "against", "show"),
             "compare": ("depth", "last", "show"),
+            "quantile": ("last",), "histogram": ("last",),
         }.items()
         for option in taken
     },

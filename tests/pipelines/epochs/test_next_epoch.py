@@ -58,6 +58,17 @@ def test_parameters_are_planned_for_the_share_that_the_last_results_show_and_tha
     assert site.run(2.2).published == []
 
 
+def test_the_next_epoch_of_numbers_has_the_same_bins(site: Site) -> None:
+    path = site.add("times", "--number", "0:1000", "--unit", "ms", "--bins", "log:60", mechanism="ais")
+    collect(site.store, path, ["7.5"] * 400, day=0)
+    follow_with(site, "target_rank = 1\n", "times")
+    assert site.run(1.1).published == ["times/2"]
+    first, second = Campaign.read(path), Campaign.read(path.with_name("epoch-000002.json"))
+    assert second.number == first.number
+    assert second.read_dictionary() == first.read_dictionary()
+    assert second.mechanism != first.mechanism
+
+
 def test_a_value_of_no_characters_that_many_post_makes_neither_an_item_nor_a_fault(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,65 @@
+"""The bins of `hushcount campaign new`: a range and a number of bins, a file of edges, or a count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from hushcount.campaigns.parts import NumberPart
+from hushcount.errors import UsageError
+from hushcount.formats.models import explain
+from hushcount.numbers import MOST_BINS, count_edges, edges_between
+from pipelines.files.item_files import read_listed
+
+_SCALES = ("linear", "log")
+_DIGITS = 9
+BINS = "log:64"
+"""What is taken if a range is given without bins."""
+
+
+def number_part(number: str | None, bins: str | None, unit: str | None, most_count: int | None) -> NumberPart | None:
+    """Return the bins that options of `campaign new` ask for; None if they ask for none.
+
+    Args:
+        number: range, as in 0:60000.
+        bins: "linear:N" or "log:N" of the range; or, without a range, a file of edges, one a line.
+        unit: of the numbers.
+        most_count: the last bin has this count and all higher ones.
+
+    Raises:
+        UsageError: an option is invalid, or contradicts another one.
+    """
+    if most_count is not None:
+        if number is not None or bins is not None:
+            raise UsageError("--count has bins of its own: leave --number and --bins out")
+        edges = count_edges(most_count)
+    elif number is not None:
+        edges = _edges(number, BINS if bins is None else bins)
+    elif bins is not None:
+        edges = read_listed(Path(bins)).items
+    elif unit is not None:
+        raise UsageError(f"unit is {unit!r}, but values are no numbers: give --number LOW:HIGH, --bins FILE or --count")
+    else:
+        return None
+    try:
+        return NumberPart(edges=edges, unit=unit or "")
+    except ValidationError as error:
+        raise UsageError(f"these bins are invalid: {explain(error)}") from None
+
+
+def _edges(number: str, bins: str) -> tuple[str, ...]:
+    scale, _, many = bins.partition(":")
+    if scale not in _SCALES or not (many.isascii() and many.isdigit() and len(many) < _DIGITS):
+        raise UsageError(
+            f"bins is {bins!r}, must be linear:N or log:N, N from 2 to {MOST_BINS:,}; for a file of edges leave "
+            "--number out"
+        )
+    try:
+        low, high = map(float, number.split(":"))
+    except ValueError:
+        raise UsageError(f"number is {number!r}, must be a lowest and a highest number, as in 0:60000") from None
+    try:
+        return edges_between(low, high, int(many), scale)
+    except ValueError as error:
+        raise UsageError(f"bins are {bins} of {number}: {error}") from None
