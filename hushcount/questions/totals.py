@@ -76,13 +76,13 @@ def total(results: Sequence[Counted], groups: Sequence[Group], confidence: float
     """
     tail = (1.0 - Levels(confidence=confidence).confidence) / 2.0
     side = side_of(results, groups)
-    count, noise, collisions = _errors(side)
+    count, noise, collisions = errors_of(side)
     low, high = _limits(side, tail, collisions)
     names = tuple(group.name for group in groups)
     return Totals(names, side.reports, confidence, count, noise, collisions, low, high, _p_values(side), side)
 
 
-def _errors(side: Side) -> tuple[FloatArray, FloatArray, FloatArray]:
+def errors_of(side: Side) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return count, standard error and collision error of one side's groups."""
     estimates = side.estimates
     if len(estimates) == 1:

@@ -188,6 +188,67 @@ def total(
     return answers.answer("total", [source], table, people, says, out)
 
 
+def quantile(
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
+    result: options.Results = None,
+    at: options.At = "50%,90%,99%",
+    together: options.Together = False,
+    last: options.LastAsked = None,
+    window: options.Window = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it for numbers: the median and other percentiles of each window, with intervals.
+
+    Example: hushcount ask quantile --at 50%,99% --last 7
+    """
+    from hushcount.questions.sides import added_up
+    from pipelines.questions import answer_tables, answers, sentences
+    from pipelines.questions.numbers import quantile_table
+    from pipelines.questions.spans import Span
+
+    answers.require_free(out)
+    shares = [options.share_of(one, "at") for one in at.split(",")]
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end))
+    table = quantile_table(added_up(source.counted) if together else source.counted, shares)
+    says = [sentences.of_quantiles(table), *sentences.of_numbers(source), *sentences.of_results(source.counted)]
+    return answers.answer("quantile", [source], table, [answer_tables.quantiles(source, table)], says, out)
+
+
+def histogram(
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
+    result: options.Results = None,
+    last: options.LastAdded = None,
+    window: options.Window = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it for numbers: how many reports are in each bin, of the newest window or added up over several.
+
+    Example: hushcount ask histogram --last 7
+    """
+    from pipelines.questions import answer_tables, answers, sentences
+    from pipelines.questions.numbers import histogram_table
+    from pipelines.questions.spans import Span
+
+    answers.require_free(out)
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end), usual=1)
+    table = histogram_table(source.counted)
+    title = f"{answer_tables.title_of(source)}: counts ± errors of all bins"
+    says = [
+        sentences.of_totals(table.num_rows),
+        *sentences.of_numbers(source),
+        *sentences.of_other(source.counted),
+        *sentences.of_results(source.counted),
+    ]
+    people = [answer_tables.largest(title, table.to_pylist(), "bin")]
+    return answers.answer("histogram", [source], table, people, says, out)
+
+
 def new(
     config: options.Config = options.HERE,
     campaign: options.CampaignId = None,

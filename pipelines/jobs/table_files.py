@@ -17,7 +17,10 @@ from pipelines.files.csv_cells import csv_rows, csv_text
 from pipelines.files.storage_errors import cause
 
 _TYPES: Mapping[str, pa.DataType] = {
-    **dict.fromkeys(("window", "item", "group", "first_seen", "last_seen", "decision", "source"), pa.string()),
+    **dict.fromkeys(
+        ("window", "item", "group", "bin", "interval", "interval_all", "first_seen", "last_seen", "decision", "source"),
+        pa.string(),
+    ),
     **dict.fromkeys(("epoch", "reports", "items", "missing", "results"), pa.int64()),
     **dict.fromkeys(("detected", "detected_all", "backfilled", "repeated", "listed"), pa.bool_()),
 }

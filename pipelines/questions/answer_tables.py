@@ -151,6 +151,24 @@ def _share(row: Row, column: str) -> float:
     return share_of(row[column], row["reports"])
 
 
+def quantiles(source: Source, table: pa.Table) -> Table:
+    """Return a table with a row for each window and share of `quantile_table`, with intervals for all rows together."""
+    rows = table.to_pylist()
+    short = short_names([row["window"] for row in rows])
+    lines = [
+        (
+            short.get(row["window"], row["window"]),
+            f"{row['reports']:,}",
+            f"{100 * row['at']:g}%",
+            row["bin"],
+            row["interval_all"],
+        )
+        for row in rows
+    ]
+    heads = ("window", "reports", "at most", "quantile", "95 % interval")
+    return Table(f"{title_of(source)}: quantiles", heads, lines, words=("window", "quantile", "95 % interval"))
+
+
 def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> Table:
     """Return a table with a row for each change; `sides` are the heads of the two columns of shares.
 

@@ -279,6 +279,22 @@ def of_totals(items: int) -> str:
     return f"totals are of reports: a client that reports in each window counts once for each; {of_looks(items)}"
 
 
+def of_numbers(source: Source) -> Iterator[str]:
+    """Say which reports of numbers the bins at the ends have."""
+    number = source.counted[0].campaign.number
+    if number is not None:
+        names = number.bins.names
+        yield f'"{names[0]}" and "{names[-1]}" have all lower and all higher numbers; texts and NaN are in "other"'
+
+
+def of_quantiles(table: pa.Table) -> str:
+    """Say what quantiles and their intervals mean; `table`: one of `quantile_table`."""
+    return (
+        'quantiles are of reports with a number, without "other"; intervals consist of whole bins, and hold for all '
+        f"{table.num_rows:,} rows together with a probability of {100.0 * CONFIDENCE:.3g} %"
+    )
+
+
 def of_new(source: Source, table: pa.Table) -> Iterator[str]:
     """Explain the counts of discovered values, and missing counts and values; `table`: a table of `new_table`."""
     yield from of_undetected(table, table["item"].to_pylist(), "item")

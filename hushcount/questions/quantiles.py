@@ -1,0 +1,121 @@
+"""Quantiles of numbers that were counted by bins, with intervals by test inversion.
+
+The phi-quantile lies in the first bin t up to whose end at least a share phi of the numbers lies: with S_t numbers in
+the bins up to t and R_t above, `T_t = (1 - phi) S_t - phi R_t` is at least 0 there, and below 0 in all bins before. A
+bin is excluded if `T_t` is significantly below 0, or `T_(t-1)` significantly above it, each with half of the error. So
+no density is estimated, and the interval of a quantile is careful, because it ends at edges.
+
+Reference: docs/mathematics.md section 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hushcount.arrays import FloatArray
+from hushcount.errors import UsageError
+from hushcount.numbers import Bins
+from hushcount.oracles.estimates import Levels, quantile
+from hushcount.questions.counted import Counted, Group
+from hushcount.questions.sides import side_of
+from hushcount.questions.totals import errors_of
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """The quantile of one share: it lies in the bin `at`, and with the confidence in one of `first` to `last`.
+
+    Attributes:
+        share: phi, in (0, 1).
+        at: place of a bin, from 0.
+        alone, together: first and last place of the interval of this quantile alone, and of the wider one that holds
+            together with all others.
+    """
+
+    share: float
+    at: int
+    alone: tuple[int, int]
+    together: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles:
+    """Quantiles of the numbers of some results.
+
+    Attributes:
+        reports: n, of all results, with those that hold no number.
+        bins: of the campaign.
+        found: one for each share.
+    """
+
+    reports: int
+    bins: Bins
+    found: tuple[Quantile, ...]
+
+
+def bins_of(results: Sequence[Counted]) -> Bins:
+    """Return the bins that all results have; UsageError: a campaign has no numbers, or others."""
+    parts = {one.campaign.number for one in results}
+    part = parts.pop() if len(parts) == 1 else None
+    if part is None:
+        named = ", ".join(sorted({f"{one.campaign.id}, epoch {one.campaign.epoch}" for one in results}))
+        raise UsageError(
+            f"values of {named} are no numbers, or have different bins: ask for windows with the same bins"
+        )
+    return part.bins
+
+
+def quantiles(
+    results: Sequence[Counted], shares: Sequence[float], confidence: float = 0.95, looks: int | None = None
+) -> Quantiles:
+    """Return the quantile of each share, of the numbers that clients reported; reports without a number are left out.
+
+    Args:
+        results: at least one, of campaigns with the same bins.
+        shares: of numbers that are at most the quantile, each in (0, 1).
+        confidence: of each interval alone, in (0, 1), and of all intervals together (Bonferroni).
+        looks: number of all intervals; by default one for each share.
+
+    Raises:
+        UsageError: a share is out of range, there are no reports, or the campaigns have no numbers.
+    """
+    wrong = [share for share in shares if not 0.0 < share < 1.0]
+    if wrong or not shares:
+        raise UsageError(f"share of a quantile is {wrong[0] if wrong else 'missing'}, must be above 0 and below 1")
+    bins, tail = bins_of(results), (1.0 - Levels(confidence=confidence).confidence) / 2.0
+    levels = quantile(tail), quantile(tail / (looks or len(shares)))
+    names = bins.names
+    below = [Group(f"to {place}", names[: place + 1]) for place in range(len(bins) - 1)]
+    above = [Group(f"above {place}", names[place + 1 :]) for place in range(len(bins) - 1)]
+    side = side_of(results, [*below, *above, Group("all", names)])
+    count, noise, collisions = errors_of(side)
+    variance = noise**2 + collisions**2
+    # Variances below and above each edge, and of all numbers.
+    parts = variance[: len(below)], variance[len(below) : -1], float(variance[-1])
+    found = []
+    for share in shares:
+        score = (1.0 - share) * count[: len(below)] - share * count[len(below) : -1]
+        error = _error(share, *parts)
+        # The isotonic regression of the scores reaches 0 where their running sum is least.
+        at = int(np.argmin(np.concatenate([[0.0], np.cumsum(score)])))
+        found.append(Quantile(share, at, *(_interval(score, z * error, at) for z in levels)))
+    return Quantiles(side.reports, bins, tuple(found))
+
+
+def _error(share: float, below: FloatArray, above: FloatArray, both: float) -> FloatArray:
+    """Return the standard error of T from the variances of S, of R and of their sum.
+
+    `Var T = (1-phi) Var S + phi Var R - phi (1-phi) Var(S+R)`, since `2 Cov(S, R) = Var(S+R) - Var S - Var R`.
+    """
+    variance = (1.0 - share) * below + share * above - share * (1.0 - share) * both
+    return np.sqrt(np.maximum(variance, 0.0))
+
+
+def _interval(score: FloatArray, half: FloatArray, at: int) -> tuple[int, int]:
+    """Return the first and the last bin that are not excluded, around the bin `at`."""
+    # No number is before the first bin, and all are at most in the last.
+    fit = np.flatnonzero(np.append(score >= -half, True) & np.append(True, score < half))
+    return (min(at, int(fit[0])), max(at, int(fit[-1]))) if len(fit) else (at, at)

@@ -1,0 +1,84 @@
+"""hushcount ask quantile and ask histogram: how large the numbers are that clients reported by bins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from hushcount.oracles.estimates import Levels
+from hushcount.questions.counted import Counted, Group
+from hushcount.questions.quantiles import bins_of, quantiles
+from pipelines.jobs.table_files import schema_of
+from pipelines.questions.sums import TOTALS, totals_table
+
+QUANTILES = schema_of(
+    "window",
+    "epoch",
+    "reports",
+    "at",
+    "bin",
+    "bin_low",
+    "bin_high",
+    "interval",
+    "low",
+    "high",
+    "interval_all",
+    "low_all",
+    "high_all",
+    "repeated",
+)
+"""Columns of a table with one row for each window and share.
+
+`at`: the share of the numbers that are at most the quantile. `bin`: the bin that has it, with its ends. `interval`: the
+bins that may have it, with ends `low` and `high`; null means no end. Columns that end in "_all" hold for all rows
+together.
+"""
+HISTOGRAM = schema_of("bin", "from", "to", *TOTALS.names[2:])
+"""Columns of a table with one row for each bin, the lowest first; `from` and `to`: its ends, null where it has none."""
+
+
+def quantile_table(results: Sequence[Counted], shares: Sequence[float], levels: Levels | None = None) -> pa.Table:
+    """Return the quantiles of each result, with the columns QUANTILES.
+
+    Raises:
+        UsageError: for the same reasons as in `hushcount.questions.quantiles.quantiles`.
+    """
+    confidence, looks, rows = (levels or Levels()).confidence, len(results) * len(shares), []
+    for one in results:
+        found = quantiles([one], shares, confidence, looks)
+        for each in found.found:
+            bin_low, bin_high = found.bins.ends(each.at, each.at)
+            (low, high), (low_all, high_all) = found.bins.ends(*each.alone), found.bins.ends(*each.together)
+            row = {
+                "window": one.window,
+                "epoch": one.campaign.epoch,
+                "reports": found.reports,
+                "at": each.share,
+                "bin": found.bins.names[each.at],
+                "bin_low": bin_low,
+                "bin_high": bin_high,
+                "interval": found.bins.span(*each.alone),
+                "low": low,
+                "high": high,
+                "interval_all": found.bins.span(*each.together),
+                "low_all": low_all,
+                "high_all": high_all,
+                "repeated": one.campaign.memory,
+            }
+            rows.append(row)
+    return pa.Table.from_pylist(rows, QUANTILES)
+
+
+def histogram_table(results: Sequence[Counted], levels: Levels | None = None) -> pa.Table:
+    """Return the total of each bin over all results, with the columns HISTOGRAM.
+
+    Raises:
+        UsageError: the campaigns have no numbers, or different bins; or as in `totals_table`.
+    """
+    bins = bins_of(results)
+    totals = totals_table(results, [Group(name, (name,)) for name in bins.names], levels)
+    ends = [bins.ends(place, place) for place in range(len(bins))]
+    columns = {name: totals[name] for name in TOTALS.names[2:]}
+    columns |= {"bin": totals["group"], "from": [low for low, _ in ends], "to": [high for _, high in ends]}
+    return pa.table([columns[name] for name in HISTOGRAM.names], schema=HISTOGRAM)
