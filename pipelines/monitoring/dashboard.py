@@ -17,6 +17,7 @@ from pipelines.monitoring.panel_differences import changes_of, comparison
 from pipelines.monitoring.panel_discovered import discovered_of
 from pipelines.monitoring.panel_flags import flags_of
 from pipelines.monitoring.panel_health import budget_of, hops_of
+from pipelines.monitoring.panel_numbers import numbers_of
 from pipelines.monitoring.panel_sums import groups_of
 from pipelines.monitoring.panel_trends import trend_of
 from pipelines.pages.figures import Block, Guarantee, Panel, Prose, Served
@@ -81,6 +82,7 @@ def panel_of(view: View, key: str, last: int, before: Known | None = None) -> tu
         shown = Shown(of_epochs(view.deployment, view.epochs, last), key, _calendar(view), Known(before))
         found = discovered_of(shown)
         asked = (
+            *numbers_of(shown),
             trend_of(shown),
             *changes_of(shown),
             *groups_of(shown),

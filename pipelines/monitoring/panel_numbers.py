@@ -1,0 +1,85 @@
+"""Numbers that clients reported by bins: a histogram of the newest window, and percentiles of each window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hushcount.errors import UsageError
+from hushcount.questions.counted import Counted
+from pipelines.monitoring.panel_campaign import Shown
+from pipelines.pages.figures import Block, Choice, Figure, Prose, Row, Span
+from pipelines.pages.text import sentence
+from pipelines.questions.findings import share_of, state_of
+from pipelines.questions.numbers import histogram_table, quantile_table
+
+_NAMES = {0.5: "Median", 0.9: "90th percentile", 0.99: "99th percentile"}
+_ENDS = ("low", "high", "low_all", "high_all")
+_HISTOGRAM_HEADS = ("bin", "count", "from", "to", "from, all", "to, all", "share", "state, among all")
+_QUANTILE_HEADS = ("window", "bin", "interval", "interval, all", "reports")
+_HISTOGRAM_NOTES = (
+    "Counts in the newest window, with 95 % intervals: thick lines for each bin alone, thin lines for all bins. The "
+    "first and the last bin have all lower and all higher numbers.",
+)
+_QUANTILE_NOTES = (
+    "The percentile of the reported numbers lies in the bins of the interval: thick lines for each window alone, thin "
+    "lines for all windows and percentiles together. Intervals consist of whole bins.",
+)
+
+
+def numbers_of(shown: Shown) -> Iterator[Block]:
+    """Yield a histogram and a choice of percentiles, if the values of the campaign are numbers."""
+    newest = shown.newest.counted[-1]
+    if newest.campaign.number is None:
+        return
+    yield _histogram(shown, newest)
+    try:
+        rows = quantile_table(shown.source.counted, tuple(_NAMES)).to_pylist()
+    except UsageError as error:
+        yield Prose(f"{shown.key}-percentiles", "Percentiles", (sentence(error),))
+        return
+    figures = tuple(_percentile(shown, at, [row for row in rows if row["at"] == at]) for at in _NAMES)
+    yield Choice(f"{shown.key}-percentiles", "Percentile of the numbers", figures)
+
+
+def _histogram(shown: Shown, newest: Counted) -> Figure:
+    rows = []
+    for row in histogram_table([newest]).to_pylist():
+        share, state = share_of(row["count"], row["reports"]), state_of(row)
+        low, high, low_all, high_all = (row[name] for name in _ENDS)
+        numbers = [f"{number:,.0f}" for number in (row["count"], low, high, low_all, high_all)]
+        cells = (*numbers, f"{share:.2%}", state)
+        # A histogram has all bins in their order, so that its shape can be seen.
+        drawn = Span(row["count"], low, high, low_all, high_all, state == "detected", named=True)
+        rows.append(Row(row["bin"], cells, drawn, facts={**row, "share": share}))
+    detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
+    says = (f"{detected:,} of {len(rows):,} bins are detected.",)
+    key = f"{shown.key}-histogram"
+    return Figure(
+        key, "Histogram", says, "intervals", _HISTOGRAM_HEADS, tuple(rows), most=len(rows), notes=_HISTOGRAM_NOTES
+    )
+
+
+def _percentile(shown: Shown, at: float, found: Sequence[Mapping[str, Any]]) -> Figure:
+    rows = tuple(
+        Row(
+            shown.windows.get(row["window"], row["window"]),
+            (row["bin"], row["interval"], row["interval_all"], f"{row['reports']:,}"),
+            _span(row),
+            facts=row,
+        )
+        for row in found
+    )
+    part = shown.newest.counted[-1].campaign.number
+    axis = part.unit if part is not None and part.unit else "number"
+    says = (f"{rows[-1].name}: {found[-1]['bin']}, in {found[-1]['interval']} with 95 %.",)
+    key, name = f"{shown.key}-at-{100 * at:g}", _NAMES[at]
+    return Figure(key, name, says, "intervals", _QUANTILE_HEADS, rows, axis=axis, most=len(rows), notes=_QUANTILE_NOTES)
+
+
+def _span(row: Mapping[str, Any]) -> Span:
+    """Return what is drawn of a quantile; an interval without an end is drawn to the last edge."""
+    known = [end for end in (row["bin_low"], row["bin_high"]) if end is not None]
+    middle = sum(known) / len(known)
+    low, high, low_all, high_all = (middle if row[name] is None else row[name] for name in _ENDS)
+    return Span(middle, low, high, low_all, high_all, named=True)

@@ -1,0 +1,165 @@
+"""hushcount ask quantile and ask histogram on durations: intervals hold the truth, whole bins are said."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.monitoring.dashboard import page_of
+from tests.support.collecting import collect, window_name
+from tests.support.jobs import done, refused, write_lines
+from tests.support.site import Site, at
+
+REPORTS, DAYS = 3_000, 2
+SHARES = (0.5, 0.9, 0.99)
+FAR = 6.0
+"""Standard errors that an estimate strays with a probability below 1e-8."""
+
+
+def durations(day: int) -> list[float]:
+    """Return log-normal durations; on the second day each is twice as long."""
+    drawn = random.Random(day)
+    return [drawn.lognormvariate(5.0 + day * math.log(2.0), 1.0) for _ in range(REPORTS)]
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    site = Site(tmp_path_factory.mktemp("timed"))
+    campaign = site.add("times", "--number", "0:10000", "--unit", "ms", "--bins", "log:20", epsilon=6.0)
+    for day in range(DAYS):
+        collect(site.store, campaign, [*map(str, durations(day)), "slow", "NaN"], day=day)
+    assert site.run(DAYS + 0.1).problems == []
+    return site
+
+
+def ask(site: Site, question: str, *options: object) -> Any:
+    return done("ask", question, "--config", site.config, "--campaign", "times", *options, "--json").json
+
+
+def test_intervals_of_quantiles_hold_the_truth_of_each_window(timed: Site) -> None:
+    rows = ask(timed, "quantile")["rows"]
+    assert [(row["window"], row["at"]) for row in rows] == [
+        (window_name(day), at) for day in range(DAYS) for at in SHARES
+    ]
+    for row in rows:
+        numbers = sorted(durations([window_name(day) for day in range(DAYS)].index(row["window"])))
+        truth = numbers[math.ceil(row["at"] * REPORTS) - 1]
+        # All six hold together with 95 %; far more than 1 - 1e-6 with one bin more on each side.
+        low, high = (row["low_all"] or 0.0) / 1.8, (row["high_all"] or math.inf) * 1.8
+        assert low <= truth < high
+        assert row["reports"] == REPORTS + 2
+        assert row["interval"] == row["bin"] or " to " in row["interval"] or "more" in row["interval"]
+
+
+def test_windows_together_are_one_answer(timed: Site) -> None:
+    both = ask(timed, "quantile", "--together", "--at", "0.5")["rows"]
+    assert [(row["at"], row["reports"]) for row in both] == [(0.5, DAYS * (REPORTS + 2))]
+
+
+def test_a_histogram_counts_every_bin_in_order(timed: Site) -> None:
+    rows = ask(timed, "histogram")["rows"]
+    assert len(rows) == 20
+    assert [row["from"] for row in rows[1:]] == [row["to"] for row in rows[:-1]]
+    assert (rows[0]["from"], rows[0]["bin"], rows[-1]["to"], rows[-1]["bin"]) == (
+        None,
+        "below 1 ms",
+        None,
+        "10000 ms or more",
+    )
+    for row in rows:
+        truth = sum((row["from"] or 0.0) <= number < (row["to"] or math.inf) for number in durations(1))
+        assert abs(row["count"] - truth) < FAR * math.hypot(row["standard_error"], row["collision_error"])
+    said = done("ask", "histogram", "--config", timed.config, "--campaign", "times").out
+    assert "10000 ms or more" in said
+    assert "NaN" in said
+
+
+def test_the_page_has_every_bin_and_three_percentiles_of_each_window(timed: Site) -> None:
+    page = page_of(timed.deployment, at(DAYS + 0.2), 100)
+    rows = ask(timed, "histogram")["rows"]
+    assert all(page.count(f">{row['bin']}<") >= 1 for row in rows)
+    newest = [row for row in ask(timed, "quantile")["rows"] if row["window"] == window_name(DAYS - 1)]
+    assert [row["at"] for row in newest] == list(SHARES)
+    for name, row in zip(("Median", "90th percentile", "99th percentile"), newest, strict=True):
+        assert f">{name}<" in page
+        assert f"{row['bin']}, in {row['interval']} with 95" in page
+
+
+def test_questions_on_numbers_refuse_texts_and_wrong_shares(timed: Site, asked: Site) -> None:
+    for question in ("quantile", "histogram"):
+        assert "no numbers" in refused("ask", question, "--config", asked.config, "--campaign", "ios").err
+    for wrong, named in (("0", "at is"), ("100%", "below 1"), ("fifty", "at is"), ("50%,", "at is")):
+        words = ("--config", timed.config, "--campaign", "times", "--at", wrong)
+        assert named in refused("ask", "quantile", *words).err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--number", "0:10", "--count", "3"],
+        ["--number", "10:0"],
+        ["--number", "0:10", "--bins", "log:1"],
+        ["--number", "0:10", "--bins", "log:2000"],
+        ["--number", "-1:10"],
+        ["--number", "ten"],
+        ["--number", "0:nan"],
+        ["--unit", "ms"],
+        ["--number", "0:10", "--unit", "m s"],
+        ["--bins", "missing.txt"],
+        ["--count", "0"],
+        ["--number", "0:10", "--open-domain"],
+        ["--flag", ""],
+        ["--number", "0:10", "--discovery-epsilon", "1"],
+    ],
+)
+def test_bins_that_cannot_be_are_refused(timed: Site, tmp_path: Path, options: list[str]) -> None:
+    out = tmp_path / "c.json"
+    refused(
+        "campaign",
+        "new",
+        "--id",
+        "c",
+        "--mechanism",
+        "grr",
+        "--epsilon",
+        "1",
+        "--keys",
+        timed.root / "keys",
+        "--out",
+        out,
+        *options,
+    )
+    assert not out.exists()
+
+
+def test_edges_of_a_file_a_count_and_a_flag_make_bins(timed: Site, tmp_path: Path) -> None:
+    edges = write_lines(tmp_path / "edges.txt", ("2", "10.5"))
+    for options, names in (
+        (["--bins", str(edges), "--unit", "ms"], {"below 2 ms", "2 to 10.5 ms", "10.5 ms or more"}),
+        (["--count", "2"], {"0", "1", "2 or more"}),
+        (["--flag", "dark-mode"], {"dark-mode"}),
+    ):
+        out = tmp_path / options[0].strip("-") / "c.json"
+        out.parent.mkdir()
+        done(
+            "campaign",
+            "new",
+            "--id",
+            "c",
+            "--mechanism",
+            "grr",
+            "--epsilon",
+            "1",
+            "--keys",
+            timed.root / "keys",
+            "--out",
+            out,
+            *options,
+        )
+        listed = json.loads(out.read_text())["dictionary"]["path"]
+        assert set((out.parent / listed).read_text().split("\n")) - {""} == names
