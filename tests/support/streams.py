@@ -21,7 +21,7 @@ from pipelines.streaming.carrying import CarryOut
 from pipelines.streaming.order_book import OrderBook, OrderFile
 from pipelines.streaming.stream import carried_by
 
-QUICK = Patience(raised=0.05, still=0.5, look=0.02)
+QUICK = Patience(raised=0.05, still=2.0, look=0.02)
 PLACES = 3
 WAIT = 60.0
 
