@@ -108,6 +108,16 @@ CATALOGUE: Mapping[str, FrequencyOracle] = {
     "ais": _open("Affine Interval Selection", "docs/mathematics.md 4", recipes.affine_intervals, {"s": recipes.window}),
 }
 
+MEANS: Mapping[str, FrequencyOracle] = {
+    "line": FrequencyOracle(
+        "Windows on a line, for the mean of numbers",
+        "docs/mathematics.md 11",
+        recipes.line,
+        {"m": recipes.points, "b": recipes.spare_cells},
+    ),
+}
+"""Oracles of one item that clients hold in part: the count of the item is the sum of their positions in a range."""
+
 
 def frequency_oracle(name: str) -> FrequencyOracle:
     """Return the named frequency oracle.
@@ -115,8 +125,8 @@ def frequency_oracle(name: str) -> FrequencyOracle:
     Raises:
         UsageError: no oracle has the name; the message lists the known names and suggests the nearest.
     """
-    if name in CATALOGUE:
-        return CATALOGUE[name]
+    if (found := CATALOGUE.get(name) or MEANS.get(name)) is not None:
+        return found
     near = difflib.get_close_matches(name.lower(), CATALOGUE, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     raise UsageError(f"mechanism is {name!r}, must be one of {', '.join(CATALOGUE)}{hint}")

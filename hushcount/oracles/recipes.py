@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from hushcount.maths import field61
+from hushcount.maths.line import best_line
 from hushcount.maths.objectives import Objective, best_buckets, best_size
 from hushcount.maths.primes import prime_at_least
 from hushcount.maths.probability import probability_threshold
@@ -13,6 +14,7 @@ from hushcount.maths.variance import supporting
 from hushcount.oracles.encoders.affine import Affine
 from hushcount.oracles.encoders.hadamard import Hadamard
 from hushcount.oracles.encoders.identity import Identity
+from hushcount.oracles.encoders.line import Line
 from hushcount.oracles.encoders.nested import Nested
 from hushcount.oracles.encoders.pool import Pool
 from hushcount.oracles.mechanism import Mechanism
@@ -59,6 +61,15 @@ def weighted_subset_selection(epsilon: float, domain: int | None, parameters: Pa
     if "s" in parameters and integer(parameters, "s") != design.size:
         raise ValueError(f"s is {parameters['s']}, must be {design.size}, that of the design, or left out")
     return Mechanism(Identity(domain or 0, design.width), WeightedDesign.of_design(epsilon, design))
+
+
+def line(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
+    """Reports are windows of points on a line."""
+    points, spare = integer(parameters, "m"), integer(parameters, "b")
+    if domain != 2:
+        raise ValueError("mechanism line serves a mean of numbers: make the campaign with --number LOW:HIGH --mean")
+    responder = Interval.spending(epsilon, points + 2 * spare, 2 * spare + 1)
+    return Mechanism(Line(points, spare, responder.p), responder)
 
 
 def general_sketch(epsilon: float, domain: int | None, parameters: Parameters) -> Mechanism:
@@ -153,3 +164,13 @@ def design(epsilon: float, domain: int | None, parameters: Parameters, objective
     from hushcount.designs.sources import nearest_design
 
     return nearest_design(domain or 0, epsilon, objective, integer(parameters, "s") if "s" in parameters else None).name
+
+
+def points(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> int:
+    """Plan m of a line, by the worst variance."""
+    return best_line(epsilon)[0]
+
+
+def spare_cells(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> int:
+    """Plan b of a line, by the worst variance."""
+    return best_line(epsilon, integer(parameters, "m"))[1]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hushcount.arrays import Reports, UInt64Array
+from hushcount.oracles.encoders.line import Line
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.wire.fields import Field, Number, SubsetOf, report_dtype
 
@@ -30,12 +31,23 @@ def supported(mechanism: Mechanism, reports: Reports, items: UInt64Array) -> np.
 
 
 def scores(mechanism: Mechanism, reports: Reports, items: UInt64Array) -> np.ndarray[Any, Any]:
-    """Return int64[reports, items]: 1 where a report supports an item; with blocks, -1 where it opposes the item."""
+    """Return [reports, items]: 1 where a report supports an item; with blocks, -1 where it opposes the item.
+
+    On a line a report's scores are those of a tally that has this report only.
+    """
+    if isinstance(mechanism.encoder, Line):
+        return np.stack([_of_one(mechanism, reports[place : place + 1], items) for place in range(len(reports))])
     support = supported(mechanism, reports, items).astype(np.int64)
     if mechanism.law.least == 0.0:
         return support
     opposite = [mechanism.encoder.cell(reports, repeated(item, len(reports))) ^ np.uint64(1) for item in items]
     return support - np.stack([mechanism.responder.supports(reports, cells) for cells in opposite], axis=1)
+
+
+def _of_one(mechanism: Mechanism, report: Reports, items: UInt64Array) -> np.ndarray[Any, Any]:
+    tally = mechanism.new_tally(items)
+    mechanism.accumulate(tally, report, items)
+    return mechanism.encoder.scores(tally, items, items)
 
 
 def repeated(item: int, count: int) -> UInt64Array:

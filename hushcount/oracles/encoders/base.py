@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.variance import Numbers, SupportLaw, supporting
@@ -20,6 +21,7 @@ from hushcount.randomness import Words, uniform
 from hushcount.wire.fields import Number
 
 if TYPE_CHECKING:
+    from hushcount.oracles.encoders.line import Line
     from hushcount.oracles.encoders.pool import PoolEncoder
 
 
@@ -53,6 +55,10 @@ class Encoder(Protocol):
     @property
     def pooled(self) -> PoolEncoder | None:
         """The encoder, if it has a pool of fixed functions; None if functions are fresh."""
+
+    @property
+    def line(self) -> Line | None:
+        """The encoder, if clients hold its first item in part, by their position on a line; None for all others."""
 
     @property
     def scatters(self) -> bool:
@@ -117,10 +123,11 @@ class Encoder(Protocol):
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         """Return the cost to tally this number of reports and to estimate this number of items."""
 
-    def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
+    def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> npt.NDArray[Any]:
         """Return int64[len(wanted)]: the score of each wanted item in a tally made for `items`.
 
-        A score is the number of reports that support the item; with blocks, minus the number that oppose the item.
+        A score is the number of reports that support the item; with blocks, minus the number that oppose the item. On a
+        line a score is float64, the sum of weights of reports.
         """
 
 
@@ -144,13 +151,13 @@ class TotalLaw:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Items, uint64[c], their scores, int64[c], and their unbiased counts, float64[c] users, in one tally."""
+    """Items, uint64[c], their scores, [c], and their unbiased counts, float64[c] users, in one tally."""
 
     responder: Responder
     law: SupportLaw
     tally: Tally
     items: UInt64Array
-    scores: Counts
+    scores: npt.NDArray[Any]
     count: FloatArray
 
     @property
@@ -196,6 +203,10 @@ class Family:
 
     @property
     def pooled(self) -> PoolEncoder | None:
+        return None
+
+    @property
+    def line(self) -> Line | None:
         return None
 
     @property

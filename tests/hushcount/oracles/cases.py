@@ -13,7 +13,7 @@ from hushcount.arrays import UInt64Array
 from hushcount.designs.sources import find_design
 from hushcount.maths.fingerprints import fingerprints
 from hushcount.maths.objectives import Objective
-from hushcount.oracles.catalogue import CATALOGUE, build, plan
+from hushcount.oracles.catalogue import CATALOGUE, MEANS, build, plan
 from hushcount.oracles.encoders.pool import Pooled
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.parameters import Parameters, Value
@@ -48,9 +48,11 @@ class Case:
 
     @property
     def items(self) -> UInt64Array:
-        """All items of a small dictionary, else eight, the first and the last of a dictionary among them."""
+        """All items of a small dictionary, both ends of a line, else eight, the first and the last among them."""
         if self.domain is None:
             return fingerprints(f"item {number}" for number in range(8))
+        if self.oracle in MEANS:
+            return np.array([0, (self.mechanism.encoder.domain or 0) - 1], dtype=np.uint64)
         return np.unique(np.linspace(0, self.domain - 1, self.domain if self.small else 8).round().astype(np.uint64))
 
     @property
@@ -127,6 +129,8 @@ _SMALL = [
     Case("ais-5", "ais", 1.0, 5, {"s": 2}),
     Case("ais-6-wide", "ais", 1.5, 6, {"s": 6}),
     Case("ais-11", "ais", 0.7, 11, {"s": 4}),
+    Case("line-2", "line", 1.0, 2, {"m": 2, "b": 0}),
+    Case("line-5", "line", 1.5, 2, {"m": 5, "b": 1}),
 ]
 _MEDIUM = [
     Case("grr-60", "grr", 4.0, 60, small=False),
@@ -157,6 +161,7 @@ _MEDIUM = [
     Case("ais-1000", "ais", 3.0, 1000, {"s": 48}, small=False),
     Case("ais-open", "ais", 1.0, None, {"s": 620_136_698_185_898_879}, small=False),
     Case("ocms-open", "ocms", 2.0, None, {"B": 8}, small=False),
+    Case("line-44", "line", 6.0, 2, {"m": 44, "b": 3}, small=False),
 ]
 CHOSEN = {case.oracle for case in _SMALL}
 for name, one in CATALOGUE.items():

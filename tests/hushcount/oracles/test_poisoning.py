@@ -11,7 +11,7 @@ from aux_server.keep import draw_kept
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import HASH_BYTES
 from hushcount.maths.fingerprints import fingerprints
-from hushcount.oracles.catalogue import ANY_SEED, build
+from hushcount.oracles.catalogue import ANY_SEED, MEANS, build
 from hushcount.oracles.encoders import pool as pool_module
 from hushcount.oracles.encoders.pool import Pooled
 from hushcount.oracles.influence import influence
@@ -48,7 +48,8 @@ def test_on_one_target_the_attack_gains_exactly_the_bound(case: Case) -> None:
     assert gained[0] > FORGED
 
 
-@each(CASES)
+# A report outside of a window hides the most only if all of them weigh the same: for a line see test_line.py.
+@each([case for case in CASES if case.oracle not in MEANS])
 def test_an_item_is_hidden_by_exactly_the_bound(case: Case) -> None:
     assert gains(case, 1, against=True)[0] == pytest.approx(-FORGED * influence(case.mechanism).down, rel=1e-9)
 

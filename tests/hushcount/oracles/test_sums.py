@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hushcount.oracles.catalogue import MEANS
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
@@ -36,7 +37,7 @@ def rows(estimate: Estimate) -> list[np.ndarray]:
 
 def test_groups_of_one_item_have_the_rows_of_estimate(subtests: pytest.Subtests) -> None:
     """By themselves, and beside a group of several."""
-    for case in CASES:
+    for case in [case for case in CASES if case.oracle not in MEANS]:
         for repeats in (1, 3):
             with subtests.test(case=case.name, repeats=repeats):
                 mechanism, items = case.mechanism, case.items
