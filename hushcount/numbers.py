@@ -1,4 +1,4 @@
-"""Numbers: a client replaces a number by the name of its bin, and reports the name like any other item."""
+"""Numbers: a client replaces a number by the name of its bin, or for a mean by its place in a range."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ def number_of(text: str) -> float | None:
     if len(text) > _MOST_DIGITS or _NUMBER.fullmatch(text) is None:
         return None
     return float(text)
+
+
+def position_of(text: str, low: float, high: float) -> float:
+    """Return the place in 0..1 of a number between `low` and `high`; of a number outside them, that of the nearest end.
+
+    A text that writes no number has the place 0, like the lowest number.
+    """
+    number = number_of(text)
+    return 0.0 if number is None else (min(max(number, low), high) - low) / (high - low)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from hushcount.discovery.making import Making
 from hushcount.discovery.oblivious import Ask, require_public_key
 from hushcount.errors import UsageError
 from hushcount.items import canonical, fault_of_text
-from hushcount.numbers import text_of_number
+from hushcount.numbers import position_of, text_of_number
 from hushcount.randomness import SystemWords
 from hushcount.wire.sealing import Octets, Sealer
 
@@ -51,8 +51,13 @@ def plain_text(value: str | float) -> str:
 
 
 def items_for(campaign: Campaign, dictionary: Dictionary | None, values: Sequence[str | float]) -> UInt64Array:
-    """Return uint64[n]: the item of each value (`Campaign.item_of`)."""
-    return items_of(campaign.require_frequency(), dictionary, [campaign.item_of(plain_text(value)) for value in values])
+    """Return uint64[n]: the item of each value (`Campaign.item_of`); for a mean, a point that is drawn."""
+    mechanism, texts = campaign.require_frequency(), [plain_text(value) for value in values]
+    if campaign.number is not None and campaign.number.mean:
+        low, high = campaign.number.bins.values
+        positions = np.array([position_of(text, low, high) for text in texts], dtype=np.float64)
+        return campaign.require_line().points(positions, SystemWords().words(len(texts)))
+    return items_of(mechanism, dictionary, [campaign.item_of(text) for text in texts])
 
 
 def drawn(campaign: Campaign, items: UInt64Array) -> Octets:

@@ -36,8 +36,8 @@ from hushcount.formats.reading import parse_model, read_file
 from hushcount.formats.unicode13 import VERSION, Version
 from hushcount.formats.whole_files import write_once
 from hushcount.items import canonical
-from hushcount.numbers import Bins
-from hushcount.oracles.catalogue import build
+from hushcount.oracles.catalogue import MEANS, build
+from hushcount.oracles.encoders.line import Line
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.wire.sealing import SEAL_BYTES
 
@@ -100,8 +100,7 @@ class Campaign(Part):
             wrong.append("mechanism, discovery: at least one of them must be given")
         if self.mechanism is None and self.dictionary is not None and self.discovery is None:
             wrong.append("dictionary: is of no use without a mechanism or discovery")
-        if self.number is not None:
-            wrong += self._wrong_of_numbers(self.number.bins)
+        wrong += self._wrong_of_numbers()
         if self.memory and self.mechanism is None:
             wrong.append("memory: is of no use without a mechanism, because discovery reports hold no noise")
         if self.memory_values > 1 and not self.memory:
@@ -133,13 +132,18 @@ class Campaign(Part):
             raise ValueError("; ".join(wrong))
         return self
 
-    def _wrong_of_numbers(self, bins: Bins) -> Iterator[str]:
+    def _wrong_of_numbers(self) -> Iterator[str]:
+        number, is_line = self.number, self.mechanism is not None and self.mechanism.name in MEANS
+        if is_line != (number is not None and number.mean):
+            yield f"mechanism: must be {' or '.join(MEANS)} for a mean of numbers, and only then"
+        if number is None:
+            return
         if self.mechanism is None or self.dictionary is None:
             yield "number: needs a mechanism and a dictionary"
-        elif not self.dictionary.is_of(Dictionary(in_random_order(bins.names))):
-            yield "dictionary: must list the names of the number's bins in random order"
+        elif not self.dictionary.is_of(Dictionary(in_random_order(number.items))):
+            yield "dictionary: must list the names of the number's bins in random order, or of the upper end for a mean"
         if self.discovery is not None:
-            yield "number: discovery is of no use, because bins have all numbers"
+            yield "number: discovery is of no use, because all numbers are known"
 
     def item_of(self, value: str) -> str:
         """Return the item that a client reports for a value: a number's bin, or the value itself in its NFC."""
@@ -244,6 +248,13 @@ class Campaign(Part):
         if stream == "discovery":
             return self.discovery_format.sealed_bytes
         return BINDING_BYTES + self.require_frequency().report_bytes + SEAL_BYTES
+
+    def require_line(self) -> Line:
+        """The line on which clients place their numbers; UsageError: the campaign asks for no mean."""
+        line = self.require_frequency().encoder.line
+        if line is None:
+            raise UsageError(f"campaign {self.id} asks for no mean: make one with --number LOW:HIGH --mean")
+        return line
 
     def require_frequency(self) -> Mechanism:
         """Return the mechanism; UsageError if the campaign carries no frequency reports."""

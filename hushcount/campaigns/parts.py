@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, field_serializer, field_validator, model_validator
+from pydantic import AfterValidator, Field, StrictBool, field_serializer, field_validator, model_validator
 
 from hushcount.campaigns.dictionary import MOST_ITEMS, Dictionary
 from hushcount.discovery.keep_rules import Relation, RuleName
@@ -153,7 +153,10 @@ class SamplePart(Part):
 
 
 class NumberPart(Part):
-    """Values are numbers, each reported by its bin; the dictionary lists the bins' names in random order."""
+    """Values are numbers. A client reports the bin of its number, or for a mean its place between two edges.
+
+    The dictionary lists the names of the bins in random order; for a mean, only the name of the upper edge.
+    """
 
     edges: tuple[_Edge, ...] = Field(
         min_length=1,
@@ -161,6 +164,7 @@ class NumberPart(Part):
         description="in rising order: bins are below the first, from each to below the next, the last and above",
     )
     unit: _Unit = Field(description="what the numbers count, such as ms; may be empty")
+    mean: StrictBool = Field(description="clients report a place between the only two edges, for a mean")
 
     @field_validator("edges")
     @classmethod
@@ -169,10 +173,28 @@ class NumberPart(Part):
             raise ValueError("must rise from edge to edge")
         return given
 
+    @model_validator(mode="after")
+    def _is_a_range(self) -> NumberPart:
+        if self.mean and len(self.edges) != 2:
+            raise ValueError(f"mean: has {len(self.edges)} edges, must have the 2 ends of a range")
+        return self
+
     @cached_property
     def bins(self) -> Bins:
         """The bins."""
         return Bins(self.edges, self.unit)
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The items of the dictionary, in any order."""
+        return (f"{self.edges[1]} {self.unit}".rstrip(),) if self.mean else self.bins.names
+
+    @property
+    def words(self) -> str:
+        """What is asked about the numbers."""
+        if self.mean:
+            return f"their mean, from {self.edges[0]} to {self.items[0]}"
+        return f"{len(self.items):,} bins, from {self.items[0]!r} to {self.items[-1]!r}"
 
 
 def _divides_day(seconds: int) -> int:

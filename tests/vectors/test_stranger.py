@@ -160,6 +160,10 @@ def binned(entry: Entry) -> Entry:
         return {"text": counted_numbers.text_of(struct.unpack(">d", hexed(entry, "double"))[0])}
     if entry["rule"] == "names":
         return {"names": counted_numbers.names(entry["edges"], entry["unit"])}
+    if entry["rule"] == "point":
+        return {
+            "item": counted_numbers.point_of(entry["edges"], entry["points"], entry["text"], int(entry["word"], 16))
+        }
     return {"bin": counted_numbers.bin_of(entry["edges"], entry["unit"], entry["text"])}
 
 

@@ -166,8 +166,8 @@ export class ReportMaker implements Maker {
   async #itemOf(value: string | null, { domain }: Mechanism): Promise<bigint> {
     if (value === null) return otherItem(domain);
     const assigned = await loadAssigned();
-    const text = this.campaign.binOf?.(value) ?? canonical(value, assigned);
-    return itemOf(text, this.#dictionary, domain, assigned);
+    const item = this.campaign.itemOfNumber?.(value, this.#random.words) ?? canonical(value, assigned);
+    return typeof item === "bigint" ? item : itemOf(item, this.#dictionary, domain, assigned);
   }
 
   /** Return the normal spelling of a value; undefined if the value is in the dictionary, or cannot be an item. */

@@ -26,7 +26,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   hash_key: /one of hash_key and hash_key_commitment must be there/,
   integer_too_large: /has an integer above 2\*\*53 - 1/,
   sample: /: sample: /,
-  number: /number (?:must have|needs)/,
+  number: /number (?:must have|needs)|needs number/,
   collectors: /: collectors must be/,
   mechanism: /: mechanism: /,
 };

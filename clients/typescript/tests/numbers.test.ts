@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import { openCampaign, TOOLS, type Form } from "../src/campaign/campaign.js";
 import { campaignOf } from "../src/campaign/at-once.js";
 import { UsageError } from "../src/errors.js";
-import { binOf } from "../src/values/numbers.js";
+import { systemWords } from "../src/maths/words.js";
+import { itemOfNumber } from "../src/values/numbers.js";
 import { textOfValue } from "../src/values/items.js";
 import { vectors } from "./vectors.js";
 
@@ -15,9 +16,10 @@ function fileOf(name: string): any {
 }
 
 /** Return the bins of edges, in a campaign file whose dictionary the check is told to believe. */
-function binsOf(edges: readonly string[], unit: string): (text: string) => string {
-  const form = { number: { edges, unit }, mechanismTerms: {}, dictionary: { items: edges.length + 1, digest: "believed" } };
-  return binOf({ ...TOOLS, hex: () => "believed" }, form as unknown as Form);
+function binsOf(edges: readonly string[], unit: string): (text: string) => string | bigint {
+  const form = { number: { edges, unit, mean: false }, mechanismTerms: {}, dictionary: { items: edges.length + 1, digest: "believed" } };
+  const item = itemOfNumber({ ...TOOLS, hex: () => "believed" }, form as unknown as Form);
+  return (text) => item(text, systemWords);
 }
 
 describe("vectors", () => {
@@ -38,6 +40,15 @@ describe("vectors", () => {
     expect(binsOf(edges, unit)(text)).toBe(bin);
   });
 
+  test.each(of("point"))("$text on a line from $edges is point $item of $points", ({ edges, points, text, word, item }) => {
+    const drawn = BigInt(`0x${String(word)}`);
+    const words = Uint32Array.of(Number(drawn & 0xffffffffn), Number(drawn >> 32n));
+    const terms = { name: "line", parameters: { m: points } };
+    const form = { number: { edges, unit: "", mean: true }, mechanismTerms: terms, dictionary: { items: 1, digest: "believed" } };
+    const point = itemOfNumber({ ...TOOLS, hex: () => "believed" }, form as unknown as Form)(text, () => words);
+    expect(point).toBe(BigInt(item));
+  });
+
   test.each(refuse)("$text is no number", ({ edges, unit, text }) => {
     expect(binsOf(edges, unit)(text)).toBe("");
   });
@@ -45,13 +56,13 @@ describe("vectors", () => {
 
 test("a campaign file with numbers is opened by both ways of loading", async () => {
   for (const campaign of [campaignOf(fileOf("number")), await openCampaign(fileOf("number"))]) {
-    expect(campaign.binOf?.("312.5")).toBe("300 ms or more");
-    expect(campaign.binOf?.("slow")).toBe("");
+    expect(campaign.itemOfNumber?.("312.5", systemWords)).toBe("300 ms or more");
+    expect(campaign.itemOfNumber?.("slow", systemWords)).toBe("");
   }
-  expect((await openCampaign(fileOf("grr"))).binOf).toBeUndefined();
+  expect((await openCampaign(fileOf("grr"))).itemOfNumber).toBeUndefined();
 });
 
-test.each([{ discovery: fileOf("both").discovery }, { number: null }, { number: { edges: ["2"], unit: "ms", more: 1 } }])(
+test.each([{ discovery: fileOf("both").discovery }, { number: null }, { number: { edges: ["2"], unit: "ms", mean: false, more: 1 } }])(
   "a section on numbers has its form: %j",
   async (patch) => {
     const file = { ...fileOf("number"), ...patch };

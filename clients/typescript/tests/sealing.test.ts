@@ -170,7 +170,7 @@ describe("clients", () => {
     value_too_long: /must have at most \d+ bytes/,
     no_such_stream: /carries no discovery reports|carries no frequency reports/,
     no_hash_key: /holds no hash key/,
-    another_dictionary: /the dictionary is not the campaign's/,
+    another_dictionary: /the dictionary is not the campaign's|the dictionary has more items than/,
     no_valid_key: /is not valid now/,
   };
 

@@ -90,7 +90,7 @@ CHANGES: dict[str, Any] = {
     "dictionary.items": 4,
     "dictionary.digest": "0" * 64,
     "sample": {"layer": "shared", "buckets": [[0, 500]]},
-    "number": {"edges": ["2", "10.5"], "unit": "ms"},
+    "number": {"edges": ["2", "10.5"], "unit": "ms", "mean": False},
     "passes": {"seconds": 86400, "first": "2026-11-28", "days": ["ab" * 32]},
     "shuffle.cap": 3,
     "shuffle.minimum_batch": 11,

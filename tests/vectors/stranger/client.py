@@ -24,14 +24,17 @@ def report(file: Content, given: Content) -> bytes:
         require(valid, "no_valid_key")
     analyzer = bytes.fromhex(file["keys"]["analyzer"][0]["key"])
     binding = hashed(trust.fingerprint(file), stream, 16)
-    if "number" in file:
+    is_mean = "number" in file and file["number"]["mean"]
+    if "number" in file and not is_mean:
         value = _bin(file["number"], value)
     value = None if value is None else values.normal(value)
     if stream == "discovery":
         return _discovery(file, given, value if _is_new(value, items or []) else None, binding, analyzer)
-    mechanism = trust.mechanism_of(file)
-    position = _item(value or "", items, pooled="seed" in mechanism.parameters)
-    words = Words([int(word, 16) for word in given["words"]])
+    mechanism, words = trust.mechanism_of(file), Words([int(word, 16) for word in given["words"]])
+    if is_mean:
+        position = counted_numbers.point_of(file["number"]["edges"], mechanism.m, value or "", words.one())
+    else:
+        position = _item(value or "", items, pooled="seed" in mechanism.parameters)
     answer = mechanism.report(position, words)
     require(words.left == [], "words_left")
     return boxes.seal(analyzer, bytes.fromhex(given["ephemeral_secret"]), binding + answer)

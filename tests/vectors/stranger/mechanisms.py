@@ -24,6 +24,7 @@ TAKES = {
     "ocms-mse": ("f", "B"),
     "wss": ("design",),
     "rhr": ("b",),
+    "line": ("m", "b"),
     "gcms": (*_POOL, "s"),
     "gcms-target": (*_POOL, "f", "s"),
 }
@@ -61,7 +62,10 @@ class Mechanism:
             require(re.fullmatch("[0-9a-f]{64}", str(given["seed"])) is not None, "parameter_out_of_range")
         if "f" in takes:
             require(0 <= given["f"] <= 1, "parameter_out_of_range")
-        if "b" in takes:
+        if self.name == "line":
+            require(self.domain == 2, "domain_out_of_range")
+            require(2 <= self.m <= 256 and 0 <= self.b <= self.m, "parameter_out_of_range")
+        elif "b" in takes:
             require(1 <= self.b <= (self.domain or 0).bit_length(), "parameter_out_of_range")
         if "B" in takes:
             require(2 <= self.B <= self.prime, "parameter_out_of_range")
@@ -96,11 +100,20 @@ class Mechanism:
             return int(design(str(self.parameters["design"]))["width"])
         if self.name in ("he", "hr", "rhr", "hcms"):
             return 2 * self.blocks
+        if self.name == "line":
+            return self.m + self.size - 1
         if "seed" in TAKES[self.name]:
             return self.m
         if "B" in TAKES[self.name]:
             return self.B
         return self.prime if self.name == "ais" else self.domain or 0
+
+    @property
+    def size(self) -> int:
+        """The number of cells of an answer."""
+        if self.name == "line":
+            return 2 * self.b + 1
+        return self.s if "s" in TAKES[self.name] else 1
 
     @property
     def keep(self) -> int:
@@ -112,7 +125,7 @@ class Mechanism:
         if self.name == "wss":
             odds = greatest_odds(str(self.parameters["design"]))
             return spending(self.epsilon, odds.numerator + odds.denominator, odds.denominator)
-        size = self.s if "s" in TAKES[self.name] else 1
+        size = self.size
         if "p" in self.parameters:
             p = self.parameters["p"]
             require(not isinstance(p, bool), "wrong_type")
@@ -150,7 +163,7 @@ class Mechanism:
             item = pool_cell(str(self.parameters["seed"]), self.k, self.m, function[0], item)
         if self.name in ("he", "hr", "rhr", "hcms"):
             return hadamard_cell(item, self.blocks, function[-1])
-        return item
+        return self.width - 1 - item if self.name == "line" else item
 
     def report(self, item: int, words: Words) -> bytes:
         """Return a client's answer."""
@@ -164,8 +177,8 @@ class Mechanism:
         kept = words.event(self.keep)
         if self.name == "wss":
             return self.layout.pack([self._row(own, kept, words)])
-        if self.name == "ais":
-            before, after = words.uniform(self.s), words.uniform(m - self.s)
+        if self.name in ("ais", "line"):
+            before, after = words.uniform(self.size), words.uniform(m - self.size)
             return self.layout.pack([*function, (own - before if kept else own + 1 + after) % m])
         if self.layout.subset is not None:
             place = words.uniform(self.s)

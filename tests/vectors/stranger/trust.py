@@ -105,6 +105,7 @@ def check_campaign(file: Any) -> None:
         must, may = "epsilon delta relation rule max_value_bytes hash counts", "hash_key hash_key_commitment"
         _check_discovery(_table(file["discovery"], must, may))
     if "mechanism" in file:
+        require("number" in file or _table(file["mechanism"], "name epsilon parameters")["name"] != "line", "number")
         _check_mechanism(_table(file["mechanism"], "name epsilon parameters"), file)
 
 

@@ -97,12 +97,17 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "number": {
         "mechanism": mechanism("grr", 1.0),
         "dictionary": dictionary_of(TIMES),
-        "number": {"edges": ["2", "10.5", "300"], "unit": "ms"},
+        "number": {"edges": ["2", "10.5", "300"], "unit": "ms", "mean": False},
     },
     "count": {
         "mechanism": mechanism("ais", 1.0, s=1),
         "dictionary": dictionary_of(Bins(("1", "2", "3"))),
-        "number": {"edges": ["1", "2", "3"], "unit": ""},
+        "number": {"edges": ["1", "2", "3"], "unit": "", "mean": False},
+    },
+    "mean": {
+        "mechanism": mechanism("line", 2.0, m=7, b=1),
+        "dictionary": {"path": "end.txt", "items": 1, "digest": Dictionary(("300 ms",)).digest},
+        "number": {"edges": ["0", "300"], "unit": "ms", "mean": True},
     },
     "discovery-of-what-no-list-has": {"dictionary": DICTIONARY, "discovery": {**DISCOVERY, "max_value_bytes": 4096}},
 }
@@ -131,6 +136,7 @@ def _entry(name: str, made: Campaign) -> dict[str, Any]:
     }
 
 
+_GRR = {"name": "grr", "parameters": {"m": None, "b": None}}
 _RULES = {"relation": "replace-one", "rule": "optimal", "hash": "keyed", "counts": False}
 _TOO_MANY = [[2 * number, 2 * number + 1] for number in range(101)]
 _KEY, _ASKED = KEYS["analyzer"][0], OBLIVIOUS_KEYS["evaluator"][0]
@@ -248,8 +254,21 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
             {"number": {"edges": [str(edge) for edge in range(1, 1025)]}},
             *({"number": {"unit": unit}} for unit in ("s", "m s", "m" * 17, "mä", 7)),
             {"dictionary": {"items": 5}}, {"dictionary": {"digest": "0" * 64}}, {"dictionary": None},
+            {"number": {"mean": None}}, {"number": {"mean": 0}}, {"number": {"mean": True}},
+            {"mechanism": mechanism("line", 1.0, m=7, b=1)},
             {"discovery": {**_RULES, **DISCOVERY}},
         )
+    ),
+    *(
+        ("number", "mean", part)
+        for part in (
+            {"number": {"mean": False}}, {"number": {"edges": ["0", "200", "300"]}}, {"number": {"edges": ["300"]}},
+            {"number": {"edges": ["0", "301"]}}, {"number": {"unit": "s"}}, {"number": None}, {"mechanism": _GRR},
+        )
+    ),
+    *(
+        ("mechanism", "mean", {"mechanism": {"parameters": part}})
+        for part in ({"m": None}, {"b": None}, {"m": 1}, {"m": 257}, {"b": -1}, {"b": 8}, {"m": 7.5}, {"s": 1})
     ),
     ("unknown_field", "sample", {"sample": {"share": 0.5}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": None}}}),

@@ -27,6 +27,7 @@ _ACCEPTED: tuple[tuple[str, str, tuple[str | None, ...]], ...] = (
     ("memory", "reports", ("three", "four")),
     ("number", "reports", ("1.99", "312.5", "2 to 10.5 ms", "-Infinity")),
     ("count", "reports", ("2", "1000")),
+    ("mean", "reports", ("1.99", "0", "300", "312.5", "slow", "-Infinity")),
     ("both", "discovery", ("four", "cafe\u0301", "café", "two", "", "\u202e", "\ud800", None, "x" * 24)),
     ("open-domain", "discovery", ("one", None)),
     ("discovery-only", "discovery", ("one",)),
@@ -40,6 +41,8 @@ _REFUSED: tuple[tuple[str, str, str, str], ...] = (
     ("no_such_stream", "sketch", "discovery", "one"),
     ("another_dictionary", "number", "reports", "2"),
     ("another_dictionary", "count", "reports", "2"),
+    ("another_dictionary", "mean", "reports", "2"),
+    ("another_dictionary", "mean", "reports", "slow"),
     ("value_too_long", "both", "discovery", "日" * 10),
     ("no_such_stream", "large-integer", "discovery", "one"),
     ("no_such_stream", "discovery-only", "reports", "one"),
@@ -55,7 +58,7 @@ def _of(name: str) -> Campaign:
 
 def _report(name: str, stream: str, value: str | None, items: tuple[str, ...] | None = None) -> dict[str, Any]:
     of, recorder, secret = _of(name), Recorder(name, stream, value), octets(32, "client", name, stream, value)
-    usual = WORDS.items if of.number is None else in_random_order(of.number.bins.names)
+    usual = WORDS.items if of.number is None else in_random_order(of.number.items)
     listed = None if of.dictionary is None else Dictionary(items or usual)
     client = ManyClients(of, dictionary=listed)
     sealed = (client.reports if stream == "reports" else client.discovery_reports, [value])

@@ -5,7 +5,7 @@ import { parseJson } from "../json.js";
 import type { Design } from "../oracles/design.js";
 import { buildMechanism } from "../oracles/every.js";
 import { requirePasses } from "../passes/asking.js";
-import { binOf } from "../values/numbers.js";
+import { itemOfNumber } from "../values/numbers.js";
 import { CAMPAIGN_BYTES, campaignFrom, formOf, NAME, TOOLS, type Campaign } from "./campaign.js";
 
 /** Read the bytes of a campaign file (JSON). Throws FormatError, which names the field. */
@@ -17,6 +17,6 @@ export function parseCampaign(bytes: Uint8Array, designs: readonly Design[] = []
 export function campaignOf(file: unknown, designs: readonly Design[] = []): Campaign {
   const form = formOf(file);
   requirePasses(form, FormatError);
-  const bins = form.number === undefined ? undefined : binOf(TOOLS, form);
+  const bins = form.number === undefined ? undefined : itemOfNumber(TOOLS, form);
   return campaignFrom(form, (terms, domain) => buildMechanism(terms, domain, designs), bins);
 }

@@ -4,6 +4,7 @@ import { blake2b, hex, unhex, utf8 } from "../bytes.js";
 import { FormatError } from "../errors.js";
 import { booleanOf, fieldsOf, HEX_32, IDENTIFIER, listOf, numberOf, textOf, type Fields } from "../fields.js";
 import { part } from "../loading.js";
+import { wordOf } from "../maths/words.js";
 import { familyOf } from "../oracles/catalogue.js";
 import type { MechanismTerms } from "../oracles/given.js";
 import { loadMechanism } from "../oracles/load.js";
@@ -13,7 +14,7 @@ import { loadPasses } from "../passes/load.js";
 import type { Asked, PassTerms, Stream } from "../trust/asked.js";
 import { headOf } from "../trust/campaign-log.js";
 import { sampleOf } from "../trust/sample.js";
-import type { BinOf, Tools } from "../values/numbers.js";
+import type { ItemOfNumber, Tools } from "../values/numbers.js";
 import { SEAL_BYTES } from "../wire/sealing.js";
 import { fingerprintOf, termsOf } from "./fingerprint.js";
 import {
@@ -30,7 +31,7 @@ import {
 export const CAMPAIGN_BYTES = 2 ** 20;
 export const NAME = "the campaign file";
 /** What the module of numbers uses. */
-export const TOOLS: Tools = { blake2b, hex, utf8, FormatError };
+export const TOOLS: Tools = { blake2b, hex, utf8, wordOf, FormatError };
 const BINDING_BYTES = 16;
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 2;
@@ -47,7 +48,7 @@ export interface Campaign extends Asked {
   readonly discoveryTerms: DiscoveryTerms | undefined;
   readonly keys: PublicKeys;
   /** Undefined if values are texts. */
-  readonly binOf: BinOf | undefined;
+  readonly itemOfNumber: ItemOfNumber | undefined;
   /** Return the first 16 bytes of every plain report of a stream. */
   binding(stream: Stream): Uint8Array;
 }
@@ -56,7 +57,7 @@ export interface Campaign extends Asked {
  * A checked campaign file, without its mechanism. The mechanism's module may have to be loaded before the mechanism's
  * parameters can be checked.
  */
-export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes" | "binOf"> {
+export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes" | "itemOfNumber"> {
   readonly mechanismTerms: MechanismTerms | undefined;
   /** The section on numbers, whose check is loaded with the rest of numbers. */
   readonly number: unknown;
@@ -72,7 +73,7 @@ export async function openCampaign(file: unknown, designs: readonly unknown[] = 
   const form = formOf(file);
   const { mechanismTerms: terms } = form;
   if (form.passes !== undefined) (await loadPasses()).requirePasses(form, FormatError);
-  const bins = form.number === undefined ? undefined : (await part(import("../values/numbers.js"))).binOf(TOOLS, form);
+  const bins = form.number === undefined ? undefined : (await part(import("../values/numbers.js"))).itemOfNumber(TOOLS, form);
   return campaignFrom(form, terms === undefined ? unbuilt : await loadMechanism(terms.name, designs), bins);
 }
 
@@ -103,6 +104,7 @@ export function formOf(file: unknown): Form {
   if (terms === undefined && memory) throw new FormatError(`${NAME}: memory is of no use without a mechanism`);
   if (memoryValues > 1 && !memory) throw new FormatError(`${NAME}: memory_values must be 1 if memory is false`);
   if (terms !== undefined) inMechanism(() => familyOf(terms.name));
+  if (terms?.name === "line" && fields.number === undefined) throw new FormatError(`${NAME}: mechanism line needs number`);
   // Replacing a client costs twice the (epsilon, delta) of adding or removing a client.
   const sides = discovery?.relation === "add-remove" ? 2 : 1;
   const fingerprint = fingerprintOf(fields);
@@ -143,7 +145,7 @@ function collectorsOf(fields: Fields): readonly string[] {
 type Build = (terms: MechanismTerms, domain: number | undefined) => Mechanism;
 
 /** Return the campaign with its mechanism. Throws FormatError if the mechanism does not allow a parameter. */
-export function campaignFrom(form: Form, build: Build, binOf: BinOf | undefined): Campaign {
+export function campaignFrom(form: Form, build: Build, itemOfNumber: ItemOfNumber | undefined): Campaign {
   const { mechanismTerms: terms, dictionary, discoveryTerms: discovery } = form;
   const domain = dictionary === undefined ? undefined : dictionary.items + 1;
   const mechanism = terms === undefined ? undefined : inMechanism(() => build(terms, domain));
@@ -151,7 +153,7 @@ export function campaignFrom(form: Form, build: Build, binOf: BinOf | undefined)
     reports: BINDING_BYTES + (mechanism?.reportBytes ?? 0) + SEAL_BYTES,
     discovery: 2 * (BINDING_BYTES + SEAL_BYTES) + HASH_BYTES + LENGTH_BYTES + (discovery?.maxValueBytes ?? 0),
   };
-  return { ...form, mechanism, binOf, sealedBytes: (stream) => lengths[stream] };
+  return { ...form, mechanism, itemOfNumber, sealedBytes: (stream) => lengths[stream] };
 }
 
 function inMechanism<Result>(work: () => Result): Result {

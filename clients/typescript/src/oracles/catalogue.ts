@@ -8,7 +8,7 @@ import type { Mechanism } from "./mechanism.js";
 const MOST_ITEMS = 2 ** 31 - 1;
 
 /** A module with mechanisms of one kind: a page loads only its campaign's module. */
-export type FamilyName = "cells" | "sets" | "pools" | "weighted";
+export type FamilyName = "cells" | "sets" | "pools" | "weighted" | "lines";
 
 /** A mechanism's module, and the letters of its parameters; a question mark follows optional letters. */
 type Line = readonly [family: FamilyName, letters?: string, open?: true];
@@ -36,6 +36,7 @@ const CATALOGUE: Readonly<Record<string, Line>> = {
   "ocms-l2": FOLDED,
   "ocms-round": FOLDED,
   ais: ["cells", "s", true],
+  line: ["lines", "m b"],
 };
 
 /** Return the module of a mechanism. Throws FormatError for an unknown name. */

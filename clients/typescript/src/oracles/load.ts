@@ -9,6 +9,7 @@ import type { Mechanism } from "./mechanism.js";
 /** The most frequent mechanisms are small and part of the page, so no module is loaded for these mechanisms. */
 const MODULES: Readonly<Record<FamilyName, () => Promise<{ readonly FAMILY: Family }> | { readonly FAMILY: Family }>> = {
   cells: () => ({ FAMILY: cells }),
+  lines: () => import("./families/lines.js"),
   pools: () => import("./families/pools.js"),
   sets: () => import("./families/sets.js"),
   weighted: () => import("./families/weighted.js"),

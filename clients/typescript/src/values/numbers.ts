@@ -1,6 +1,7 @@
-/** Numbers: a client replaces a number by the name of its bin, and reports the name like any other item. */
+/** Numbers: a client replaces a number by the name of its bin, or for a mean by one of two points beside it. */
 
 import type { Form } from "../campaign/campaign.js";
+import type { Words } from "../maths/words.js";
 
 const MOST_EDGES = 1023;
 const MOST_DIGITS = 40;
@@ -13,30 +14,49 @@ export interface Tools {
   readonly blake2b: (data: Uint8Array, options: { readonly length: number; readonly person?: string }) => Uint8Array;
   readonly hex: (bytes: Uint8Array) => string;
   readonly utf8: (text: string) => Uint8Array;
+  readonly wordOf: (words: Words) => bigint;
   readonly FormatError: new (message: string) => Error;
 }
 
-/** Returns the name of the bin that has a number; "" if the text writes no number, so that it counts as "other". */
-export type BinOf = (text: string) => string;
+/**
+ * Returns the name of the bin that has a number, or for a mean the item of a point that is drawn. The name is "" if the
+ * text writes no number, so that it counts as "other".
+ */
+export type ItemOfNumber = (text: string, words: Words) => string | bigint;
 
-/** Return the bins of a campaign file. Throws FormatError: its section is wrong, or the dictionary is not the bins'. */
-export function binOf(tools: Tools, { number, dictionary, mechanismTerms, discoveryTerms }: Form): BinOf {
-  const { edges, unit, ...more } = { ...(number as { readonly edges?: unknown; readonly unit?: unknown } | null) };
-  const isForm = typeof unit === "string" && UNIT.test(unit) && Object.keys(more).length === 0;
-  if (!isForm || !isEdges(edges)) {
-    throw new tools.FormatError(`number must have 1 to ${String(MOST_EDGES)} decimal edges that rise, and a unit`);
+/** Return the items of a campaign file's numbers. Throws FormatError: its section or its dictionary is wrong. */
+export function itemOfNumber(tools: Tools, { number, dictionary, mechanismTerms, discoveryTerms }: Form): ItemOfNumber {
+  const { edges, unit, mean, ...more } = { ...(number as Readonly<Record<string, unknown>> | null) };
+  const isForm = typeof unit === "string" && UNIT.test(unit) && typeof mean === "boolean" && Object.keys(more).length === 0;
+  if (!isForm || !isEdges(edges) || (mean && edges.length !== 2)) {
+    throw new tools.FormatError(`number must have 1 to ${String(MOST_EDGES)} decimal edges that rise, a unit, and mean`);
   }
-  const names = namesOf(edges, unit === "" ? "" : ` ${unit}`);
+  const spaced = unit === "" ? "" : ` ${unit}`;
+  const names = mean ? [`${edges[1] ?? ""}${spaced}`] : namesOf(edges, spaced);
   const isListed = mechanismTerms !== undefined && discoveryTerms === undefined && dictionary?.items === names.length;
-  if (!isListed || dictionary.digest !== digestOf(tools, names)) {
-    throw new tools.FormatError("number needs a mechanism, no discovery, and a dictionary of its bins in random order");
+  if (!isListed || dictionary.digest !== digestOf(tools, names) || (mechanismTerms.name === "line") !== mean) {
+    throw new tools.FormatError("number needs its mechanism, no discovery, and a dictionary of its items in random order");
   }
   const values = edges.map(Number);
-  return (text) => {
-    if (text.length > MOST_DIGITS || !NUMBER.test(text)) return "";
-    const given = Number(text);
-    return names[values.filter((edge) => edge <= given).length] ?? "";
+  if (!mean) {
+    return (text) => {
+      const given = numberOf(text);
+      return given === undefined ? "" : (names[values.filter((edge) => edge <= given).length] ?? "");
+    };
+  }
+  const [low = 0, high = 1] = values;
+  const last = Number(mechanismTerms.parameters.m) - 1;
+  return (text, words) => {
+    const place = ((Math.min(Math.max(numberOf(text) ?? low, low), high) - low) / (high - low)) * last;
+    const below = Math.min(Math.floor(place), last - 1);
+    const isAbove = Number(tools.wordOf(words) >> 11n) < (place - below) * 2 ** 53;
+    return BigInt(last - below - (isAbove ? 1 : 0));
   };
+}
+
+/** Return the number that a text writes in decimal digits. */
+function numberOf(text: string): number | undefined {
+  return text.length > MOST_DIGITS || !NUMBER.test(text) ? undefined : Number(text);
 }
 
 function isEdges(edges: unknown): edges is readonly string[] {
