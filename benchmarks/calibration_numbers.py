@@ -55,7 +55,7 @@ class Setting:
     @cached_property
     def part(self) -> NumberPart:
         """The section of the campaign file."""
-        return NumberPart(edges=edges_between(0.0, 60_000.0, self.bins, "log"), unit="ms")
+        return NumberPart(edges=edges_between(0.0, 60_000.0, self.bins, "log"), unit="ms", mean=False)
 
     @cached_property
     def held(self) -> IntArray:

@@ -72,6 +72,7 @@ ELSEWHERE: Mapping[str, str] = {
     "hushcount send --site https://collector.example.com --policy pages-policy.json": (
         "needs an issuer: tests/issuer/test_page.py runs the block"
     ),
+    "hushcount ask mean": "needs a campaign for a mean: tests/pipelines/questions/test_means.py",
     "hushcount ask quantile": "needs a campaign of numbers: tests/pipelines/questions/test_numbers.py",
     "hushcount ask histogram": "needs a campaign of numbers: tests/pipelines/questions/test_numbers.py",
     "hushcount ask compare": "needs a second campaign: tests/pipelines/questions/test_ask.py",

@@ -60,10 +60,11 @@ def bins_of(results: Sequence[Counted]) -> Bins:
     """Return the bins that all results have; UsageError: a campaign has no numbers, or others."""
     parts = {one.campaign.number for one in results}
     part = parts.pop() if len(parts) == 1 else None
-    if part is None:
+    if part is None or part.mean:
         named = ", ".join(sorted({f"{one.campaign.id}, epoch {one.campaign.epoch}" for one in results}))
         raise UsageError(
-            f"values of {named} are no numbers, or have different bins: ask for windows with the same bins"
+            f"values of {named} are not reported by bins, or by different bins: ask for windows with the same bins, or "
+            "ask for the mean"
         )
     return part.bins
 

@@ -188,6 +188,33 @@ def total(
     return answers.answer("total", [source], table, people, says, out)
 
 
+def mean(
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
+    result: options.Results = None,
+    together: options.Together = False,
+    last: options.LastAsked = None,
+    window: options.Window = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it for numbers: the mean of each window with its interval, and how it changed.
+
+    Example: hushcount ask mean --last 7
+    """
+    from hushcount.questions.sides import added_up
+    from pipelines.questions import answer_tables, answers, sentences
+    from pipelines.questions.numbers import mean_table
+    from pipelines.questions.spans import Span
+
+    answers.require_free(out)
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end))
+    table = mean_table(added_up(source.counted) if together else source.counted)
+    says = [*sentences.of_means(source, table), *sentences.of_results(source.counted)]
+    return answers.answer("mean", [source], table, [answer_tables.means(source, table)], says, out)
+
+
 def quantile(
     campaign: options.Campaigns = None,
     config: options.Config = options.HERE,

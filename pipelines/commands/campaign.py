@@ -26,7 +26,7 @@ from pipelines.console.answer import Answer, note, show_json
 from pipelines.console.tables import facts
 from pipelines.files.item_files import read_listed, table_note
 from pipelines.jobs.new_campaign import create_campaign
-from pipelines.jobs.number_bins import BINS, number_part
+from pipelines.jobs.number_bins import BINS, MEAN, number_part
 
 if TYPE_CHECKING:
     from pipelines.deployment.settings import Deployment
@@ -56,6 +56,9 @@ def new_campaign(
         Option(help="With --number: linear:N or log:N; without: a file of edges, one a line.", show_default=BINS),
     ] = None,
     unit: Annotated[str | None, Option(help="Unit of the numbers, as ms.")] = None,
+    mean: Annotated[
+        bool, Option("--mean", help="With --number: clients report for the mean of the numbers, by the mechanism line.")
+    ] = False,
     count: Annotated[
         int | None, Option(min=1, max=MOST_BINS - 1, help="Values are counts 0, 1, ..., this one or more.")
     ] = None,
@@ -133,7 +136,7 @@ def new_campaign(
     from pipelines.deployment.settings import Deployment
 
     settings, objective = options.parse_settings(set_)
-    domain = _Domain(dictionary, number_part(number, bins, unit, count), flag, open_domain).checked()
+    domain = _Domain(dictionary, number_part(number, bins, unit, count, mean), flag, open_domain).checked()
     if dictionary is not None and (said := table_note(dictionary, read_listed(dictionary))):
         note(f"warning: {said}")
     before = None if after is None else _before(after, id, epoch)
@@ -144,6 +147,8 @@ def new_campaign(
             mechanism = mechanism or before.mechanism.name
             epsilon = before.mechanism.epsilon if epsilon is None else epsilon
         domain = domain if domain.is_given else _domain(before)
+    if mean:
+        mechanism = mechanism or MEAN
     if id is None:
         raise UsageError("give --id NAME, or --after FILE to make a campaign's next epoch")
     if mechanism is not None and not domain.is_given:
@@ -361,8 +366,7 @@ def _described(campaign: Campaign, path: Path) -> Answer:
     if campaign.dictionary is not None:
         data["dictionary"] = f"{campaign.dictionary.path}, {campaign.dictionary.items:,} items"
     if campaign.number is not None:
-        named = campaign.number.bins.names
-        data["numbers"] = f"{len(named):,} bins, from {named[0]!r} to {named[-1]!r}"
+        data["numbers"] = campaign.number.words
     if campaign.mechanism is not None:
         mechanism = campaign.require_frequency()
         data["domain"] = "open" if campaign.dictionary is None else "the dictionary and 'other'"
@@ -372,7 +376,7 @@ def _described(campaign: Campaign, path: Path) -> Answer:
             "epsilon_spent": mechanism.epsilon,
             "p": mechanism.p_star,
             "q": mechanism.q_star,
-            "standard_error_of_100000_reports": float(mechanism.variance(100_000, 0.0)) ** 0.5,
+            "standard_error_of_100000_reports": _error_of(campaign, 100_000),
             "report_bytes": mechanism.report_bytes,
             "sealed_bytes": campaign.sealed_bytes("reports"),
         }
@@ -389,3 +393,11 @@ def _described(campaign: Campaign, path: Path) -> Answer:
             "count_deviation": rule.count_deviation,
         }
     return Answer({**data, "campaign": campaign.model_dump(mode="json")}, [facts(f"campaign file {path}", data)])
+
+
+def _error_of(campaign: Campaign, reports: int) -> float:
+    """Return the standard error of the count of an item that nobody holds, or of a mean at the worst number."""
+    if campaign.number is not None and campaign.number.mean:
+        low, high = campaign.number.bins.values
+        return (high - low) * (campaign.require_line().weights.worst / reports) ** 0.5
+    return float(campaign.require_frequency().variance(reports, 0.0)) ** 0.5

@@ -254,11 +254,14 @@ def _results_of(done: Done, deployment: Deployment) -> Iterator[str]:
     """Yield for each campaign the windows with new results, and the command that shows the newest of them."""
     from pipelines.deployment.campaigns import read_published
 
-    several = bool(done.results) and len(read_published(deployment.campaigns)[0]) > 1
+    epochs = {one.campaign: one for one in read_published(deployment.campaigns)[0]} if done.results else {}
     for campaign, results in groupby(sorted(set(done.results)), lambda one: one.partition("/")[0]):
         names = [window_text(one.partition("/")[2]) for one in results]
         of = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}, {len(names):,} windows"
-        yield f"{campaign} {of}: {deployment.command(f'ask top --campaign {campaign}' if several else 'ask top')}"
+        number = epochs[campaign].newest[1].number if campaign in epochs else None
+        question = "top" if number is None else "mean" if number.mean else "quantile"
+        asked = f"ask {question} --campaign {campaign}" if len(epochs) > 1 else f"ask {question}"
+        yield f"{campaign} {of}: {deployment.command(asked)}"
 
 
 def _show_done(done: Done, as_json: bool, waiting: list[str], deployment: Deployment, logs: Logs) -> None:

@@ -13,7 +13,7 @@ from hushcount.collection.epochs import FINGERPRINT_DIGITS
 from hushcount.collection.windows import Window
 from hushcount.discovery.found_counts import count_estimates
 from hushcount.formats.parquet import parquet_bytes
-from hushcount.oracles.catalogue import CATALOGUE
+from hushcount.oracles.catalogue import frequency_oracle
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.tally import Tally
 from hushcount.results import COLUMNS, schema
@@ -114,7 +114,7 @@ def _whole(rows: pa.Table, campaign: Campaign, window: Window | None, reports: i
         "reports": reports,
         "confidence": levels.confidence,
         "repeated": campaign.memory,
-        "pool": CATALOGUE[name].seeded,
+        "pool": frequency_oracle(name).seeded,
         "mechanism": name,
         "epsilon": campaign.require_frequency().epsilon,
     }

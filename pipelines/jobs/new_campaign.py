@@ -110,7 +110,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
 def _known(dictionary: Path | Dictionary | None, number: NumberPart | None) -> Dictionary | None:
     """Return the known items in random order."""
     if number is not None:
-        dictionary = Dictionary(number.bins.names)
+        dictionary = Dictionary(number.items)
     elif isinstance(dictionary, Path):
         dictionary = read_listed(dictionary)
     return None if dictionary is None else Dictionary(in_random_order(dictionary.items))

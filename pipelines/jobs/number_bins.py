@@ -1,4 +1,4 @@
-"""The bins of `hushcount campaign new`: a range and a number of bins, a file of edges, or a count."""
+"""The numbers of `hushcount campaign new`: a range for a mean or for bins, a file of edges, or a count."""
 
 from __future__ import annotations
 
@@ -9,33 +9,40 @@ from pydantic import ValidationError
 from hushcount.campaigns.parts import NumberPart
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
-from hushcount.numbers import MOST_BINS, count_edges, edges_between
+from hushcount.numbers import MOST_BINS, count_edges, edges_between, text_of_number
 from pipelines.files.item_files import read_listed
 
 _SCALES = ("linear", "log")
 _DIGITS = 9
 BINS = "log:64"
 """What is taken if a range is given without bins."""
+MEAN = "line"
+"""The mechanism that is taken for a mean."""
 
 
-def number_part(number: str | None, bins: str | None, unit: str | None, most_count: int | None) -> NumberPart | None:
-    """Return the bins that options of `campaign new` ask for; None if they ask for none.
+def number_part(
+    number: str | None, bins: str | None, unit: str | None, most_count: int | None, mean: bool
+) -> NumberPart | None:
+    """Return the section that options of `campaign new` ask for; None if values are no numbers.
 
     Args:
         number: range, as in 0:60000.
         bins: "linear:N" or "log:N" of the range; or, without a range, a file of edges, one a line.
         unit: of the numbers.
         most_count: the last bin has this count and all higher ones.
+        mean: clients report for the mean of the range.
 
     Raises:
         UsageError: an option is invalid, or contradicts another one.
     """
+    if mean and (number is None or bins is not None):
+        raise UsageError("--mean needs a range and no bins: give --number LOW:HIGH, and leave --bins and --count out")
     if most_count is not None:
         if number is not None or bins is not None:
             raise UsageError("--count has bins of its own: leave --number and --bins out")
         edges = count_edges(most_count)
     elif number is not None:
-        edges = _edges(number, BINS if bins is None else bins)
+        edges = _ends(number) if mean else _edges(number, BINS if bins is None else bins)
     elif bins is not None:
         edges = read_listed(Path(bins)).items
     elif unit is not None:
@@ -43,7 +50,7 @@ def number_part(number: str | None, bins: str | None, unit: str | None, most_cou
     else:
         return None
     try:
-        return NumberPart(edges=edges, unit=unit or "")
+        return NumberPart(edges=edges, unit=unit or "", mean=mean)
     except ValidationError as error:
         raise UsageError(f"these bins are invalid: {explain(error)}") from None
 
@@ -55,11 +62,17 @@ def _edges(number: str, bins: str) -> tuple[str, ...]:
             f"bins is {bins!r}, must be linear:N or log:N, N from 2 to {MOST_BINS:,}; for a file of edges leave "
             "--number out"
         )
-    try:
-        low, high = map(float, number.split(":"))
-    except ValueError:
-        raise UsageError(f"number is {number!r}, must be a lowest and a highest number, as in 0:60000") from None
+    low, high = map(float, _ends(number))
     try:
         return edges_between(low, high, int(many), scale)
     except ValueError as error:
         raise UsageError(f"bins are {bins} of {number}: {error}") from None
+
+
+def _ends(number: str) -> tuple[str, str]:
+    """Return the ends of a range, in decimal digits."""
+    try:
+        low, high = (text_of_number(float(end)) for end in number.split(":"))
+    except ValueError:
+        raise UsageError(f"number is {number!r}, must be a lowest and a highest number, as in 0:60000") from None
+    return low, high

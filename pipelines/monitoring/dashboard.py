@@ -83,9 +83,7 @@ def panel_of(view: View, key: str, last: int, before: Known | None = None) -> tu
         found = discovered_of(shown)
         asked = (
             *numbers_of(shown),
-            trend_of(shown),
-            *changes_of(shown),
-            *groups_of(shown),
+            *(() if shown.is_mean else (trend_of(shown), *changes_of(shown), *groups_of(shown))),
             *([] if found is None else [found]),
             flags_of(shown),
         )

@@ -50,6 +50,12 @@ class Shown:
         """The results of the newest window: one, or two if the window's reports are from two epochs."""
         return self.source.of(self.source.windows[-1:])
 
+    @property
+    def is_mean(self) -> bool:
+        """Whether clients report numbers for a mean, so that there is no item but the upper end of the range."""
+        number = self.source.counted[-1].campaign.number
+        return number is not None and number.mean
+
     @cached_property
     def stated(self) -> Statement:
         """The privacy statement of the newest result."""

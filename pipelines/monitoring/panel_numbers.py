@@ -1,4 +1,4 @@
-"""Numbers that clients reported by bins: a histogram of the newest window, and percentiles of each window."""
+"""Numbers: the mean of each window, or a histogram of the newest window and percentiles of each window."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from typing import Any
 
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Counted
+from hushcount.questions.means import range_of
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Prose, Row, Span
 from pipelines.pages.text import sentence
 from pipelines.questions.findings import share_of, state_of
-from pipelines.questions.numbers import histogram_table, quantile_table
+from pipelines.questions.numbers import histogram_table, mean_table, quantile_table
+from pipelines.questions.sentences import numeral, of_range
 
 _NAMES = {0.5: "Median", 0.9: "90th percentile", 0.99: "99th percentile"}
 _ENDS = ("low", "high", "low_all", "high_all")
 _HISTOGRAM_HEADS = ("bin", "count", "from", "to", "from, all", "to, all", "share", "state, among all")
 _QUANTILE_HEADS = ("window", "bin", "interval", "interval, all", "reports")
+_MEAN_HEADS = ("window", "mean", "from", "to", "from, all", "to, all", "reports")
+_MEAN_NOTES = (
+    "95 % intervals: thick lines for each window alone, thin lines for all windows and their changes together.",
+)
 _HISTOGRAM_NOTES = (
     "Counts in the newest window, with 95 % intervals: thick lines for each bin alone, thin lines for all bins. The "
     "first and the last bin have all lower and all higher numbers.",
@@ -32,6 +38,9 @@ def numbers_of(shown: Shown) -> Iterator[Block]:
     newest = shown.newest.counted[-1]
     if newest.campaign.number is None:
         return
+    if newest.campaign.number.mean:
+        yield _means(shown)
+        return
     yield _histogram(shown, newest)
     try:
         rows = quantile_table(shown.source.counted, tuple(_NAMES)).to_pylist()
@@ -40,6 +49,26 @@ def numbers_of(shown: Shown) -> Iterator[Block]:
         return
     figures = tuple(_percentile(shown, at, [row for row in rows if row["at"] == at]) for at in _NAMES)
     yield Choice(f"{shown.key}-percentiles", "Percentile of the numbers", figures)
+
+
+def _means(shown: Shown) -> Figure:
+    rows = tuple(
+        Row(
+            shown.windows.get(row["window"], row["window"]),
+            (*(numeral(row[name], row["standard_error"]) for name in ("mean", *_ENDS)), f"{row['reports']:,}"),
+            Span(row["mean"], row["low"], row["high"], row["low_all"], row["high_all"], named=True),
+            facts=row,
+        )
+        for row in mean_table(shown.source.counted).to_pylist()
+    )
+    newest, part = rows[-1], range_of(shown.source.counted)
+    unit = f" {part.unit}" if part.unit else ""
+    says = (f"{newest.name}: {newest.cells[0]}{unit}, from {newest.cells[1]} to {newest.cells[2]} with 95 %.",)
+    notes = (*_MEAN_NOTES, *(sentence(said) for said in of_range(part)))
+    return Figure(
+        f"{shown.key}-mean", "Mean of the numbers", says, "intervals", _MEAN_HEADS, rows, axis=part.unit or "number",
+        most=len(rows), notes=notes,
+    )  # fmt: skip
 
 
 def _histogram(shown: Shown, newest: Counted) -> Figure:

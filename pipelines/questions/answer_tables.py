@@ -10,12 +10,13 @@ import pyarrow as pa
 from rich.console import RenderableType
 
 from hushcount.collection.windows import is_window, window_names, window_text
+from hushcount.questions.means import range_of
 from pipelines.console.charts import Bar, sparkline
 from pipelines.console.tables import Table
 from pipelines.epochs.tracked_items import id_of, shown
 from pipelines.questions.changes import Change
 from pipelines.questions.findings import share_of, state_of, verdict_of
-from pipelines.questions.sentences import percent, ratio
+from pipelines.questions.sentences import numeral, percent, ratio
 from pipelines.questions.sources import Source
 
 _COLUMNS = 7
@@ -167,6 +168,29 @@ def quantiles(source: Source, table: pa.Table) -> Table:
     ]
     heads = ("window", "reports", "at most", "quantile", "95 % interval")
     return Table(f"{title_of(source)}: quantiles", heads, lines, words=("window", "quantile", "95 % interval"))
+
+
+def means(source: Source, table: pa.Table) -> Table:
+    """Return a table with a row for each window of `mean_table`, with intervals for all rows together."""
+    rows = table.to_pylist()
+    short = short_names([row["window"] for row in rows])
+    lines = [
+        (
+            short.get(row["window"], row["window"]),
+            f"{row['reports']:,}",
+            numeral(row["mean"], row["standard_error"]),
+            _numerals(row, "low_all", "high_all"),
+            "" if row["change"] is None else _numerals(row, "change_low_all", "change_high_all"),
+        )
+        for row in rows
+    ]
+    unit = range_of(source.counted).unit
+    title = f"{title_of(source)}: mean{f' in {unit}' if unit else ''}"
+    return Table(title, ("window", "reports", "mean", "95 % interval", "change, 95 %"), lines, words=("window",))
+
+
+def _numerals(row: Row, low: str, high: str) -> str:
+    return _between(row[low], row[high], lambda value: numeral(value, row["standard_error"]))
 
 
 def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> Table:

@@ -1,4 +1,4 @@
-"""hushcount ask quantile and ask histogram: how large the numbers are that clients reported by bins."""
+"""hushcount ask mean, ask quantile and ask histogram: how large the numbers are that clients reported."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
+from hushcount.questions.means import Measured, change_of, mean_of, range_of
 from hushcount.questions.quantiles import bins_of, quantiles
 from pipelines.jobs.table_files import schema_of
 from pipelines.questions.sums import TOTALS, totals_table
@@ -33,6 +34,28 @@ QUANTILES = schema_of(
 `at`: the share of the numbers that are at most the quantile. `bin`: the bin that has it, with its ends. `interval`: the
 bins that may have it, with ends `low` and `high`; null means no end. Columns that end in "_all" hold for all rows
 together.
+"""
+MEANS = schema_of(
+    "window",
+    "epoch",
+    "reports",
+    "mean",
+    "standard_error",
+    "low",
+    "high",
+    "low_all",
+    "high_all",
+    "change",
+    "change_low",
+    "change_high",
+    "change_low_all",
+    "change_high_all",
+    "repeated",
+)
+"""Columns of a table with one row for each window, in the unit of the numbers.
+
+`change`: against the window before, null in the first row. Columns that end in "_all" hold for all rows together, means
+and changes.
 """
 HISTOGRAM = schema_of("bin", "from", "to", *TOTALS.names[2:])
 """Columns of a table with one row for each bin, the lowest first; `from` and `to`: its ends, null where it has none."""
@@ -68,6 +91,36 @@ def quantile_table(results: Sequence[Counted], shares: Sequence[float], levels: 
             }
             rows.append(row)
     return pa.Table.from_pylist(rows, QUANTILES)
+
+
+def mean_table(results: Sequence[Counted], levels: Levels | None = None) -> pa.Table:
+    """Return the mean of each result, with the columns MEANS.
+
+    Raises:
+        UsageError: for the same reasons as in `hushcount.questions.means.mean_of`.
+    """
+    range_of(results)
+    confidence, looks, rows = (levels or Levels()).confidence, 2 * len(results) - 1, []
+    means = [mean_of(one) for one in results]
+    for place, (one, mean) in enumerate(zip(results, means, strict=True)):
+        change = change_of(means[place - 1], mean) if place else None
+        row = {
+            "window": one.window,
+            "epoch": one.campaign.epoch,
+            "reports": mean.reports,
+            "mean": mean.of_clients.value,
+            "standard_error": mean.of_clients.error,
+            **_ends(mean.of_clients, "", confidence, looks),
+            **({} if change is None else {"change": change.value, **_ends(change, "change_", confidence, looks)}),
+            "repeated": one.campaign.memory,
+        }
+        rows.append(row)
+    return pa.Table.from_pylist(rows, MEANS)
+
+
+def _ends(found: Measured, name: str, confidence: float, looks: int) -> dict[str, float]:
+    (low, high), (low_all, high_all) = found.interval(confidence), found.interval(confidence, looks)
+    return {f"{name}low": low, f"{name}high": high, f"{name}low_all": low_all, f"{name}high_all": high_all}
 
 
 def histogram_table(results: Sequence[Counted], levels: Levels | None = None) -> pa.Table:

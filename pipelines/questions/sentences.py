@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushcount.campaigns.dictionary import other_item
+from hushcount.campaigns.parts import NumberPart
 from hushcount.collection.windows import is_window, window_text
 from hushcount.estimating import estimated
 from hushcount.oracles.influence import FORGERS
@@ -17,6 +18,7 @@ from hushcount.oracles.sight import sight_of
 from hushcount.privacy.unit import repeats_of
 from hushcount.questions.collisions import pool_of
 from hushcount.questions.counted import Counted
+from hushcount.questions.means import range_of
 from hushcount.questions.sides import added_up
 from pipelines.epochs.tracked_items import shown
 from pipelines.questions.changes import CONFIDENCE, Change
@@ -83,6 +85,9 @@ def of_other(results: Sequence[Counted]) -> Iterator[str]:
     for one in results:
         if one.dictionary is None:
             yield "the domain is open: only items that the campaign follows have rows"
+            continue
+        if (number := one.campaign.number) is not None and number.mean:
+            yield f"{number.items[0]} is the end of a range: hushcount ask mean shows the mean of the numbers"
             continue
         mechanism = one.campaign.require_frequency()
         other = estimated(one.campaign, one.tally, np.array([other_item(mechanism)], dtype=np.uint64))
@@ -285,6 +290,31 @@ def of_numbers(source: Source) -> Iterator[str]:
     if number is not None:
         names = number.bins.names
         yield f'"{names[0]}" and "{names[-1]}" have all lower and all higher numbers; texts and NaN are in "other"'
+
+
+def numeral(value: float, error: float) -> str:
+    """Return a number with as many digits as its error has, and one more."""
+    digits = 0 if error <= 0.0 else max(0, 1 - math.floor(math.log10(error)))
+    return f"{value:,.{digits}f}"
+
+
+def of_means(source: Source, table: pa.Table) -> Iterator[str]:
+    """Say what means, intervals and changes mean; `table`: one of `mean_table`."""
+    yield from of_range(range_of(source.counted))
+    changes = " and changes from row to row" if table.num_rows > 1 else ""
+    yield (
+        f"intervals{changes} hold for all {table.num_rows:,} rows together with a probability of "
+        f"{100.0 * CONFIDENCE:.3g} %"
+    )
+
+
+def of_range(part: NumberPart) -> Iterator[str]:
+    """Say as what numbers outside the range of a mean count."""
+    low, high = part.edges
+    yield (
+        f"a number below {low} counts as {low}, one above {high} as {high}, and a report without a number as {low}: "
+        "of a text or NaN, or of a client whose budget is spent"
+    )
 
 
 def of_quantiles(table: pa.Table) -> str:

@@ -102,7 +102,9 @@ def new_campaign(
     """Write a campaign file and return its path; without a dictionary or numbers its domain is open."""
     arguments: list[object] = ["--id", path.stem.lower(), "--keys", keys, "--out", path, "--min-batch", min_batch]
     if mechanism is not None:
-        arguments += ["--mechanism", mechanism, "--epsilon", epsilon]
+        arguments += ["--mechanism", mechanism]
+    if mechanism is not None or "--mean" in options:
+        arguments += ["--epsilon", epsilon]
     if dictionary is not None:
         arguments += ["--dictionary", dictionary]
     elif mechanism is not None and not {"--number", "--bins", "--count", "--flag"} & {*options}:

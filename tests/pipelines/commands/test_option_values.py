@@ -100,7 +100,7 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
             "sum": ("depth", "last", "show"),
             "total": ("depth", "last", "show"), "change": ("depth", "last", "against", "show"),
             "compare": ("depth", "last", "show"),
-            "quantile": ("last",), "histogram": ("last",),
+            "quantile": ("last",), "mean": ("last",), "histogram": ("last",),
         }.items()
         for option in taken
     },

@@ -92,7 +92,7 @@ def test_the_page_has_every_bin_and_three_percentiles_of_each_window(timed: Site
 
 def test_questions_on_numbers_refuse_texts_and_wrong_shares(timed: Site, asked: Site) -> None:
     for question in ("quantile", "histogram"):
-        assert "no numbers" in refused("ask", question, "--config", asked.config, "--campaign", "ios").err
+        assert "by bins" in refused("ask", question, "--config", asked.config, "--campaign", "ios").err
     for wrong, named in (("0", "at is"), ("100%", "below 1"), ("fifty", "at is"), ("50%,", "at is")):
         words = ("--config", timed.config, "--campaign", "times", "--at", wrong)
         assert named in refused("ask", "quantile", *words).err
