@@ -190,6 +190,11 @@ class NumberPart(Part):
         return (f"{self.edges[1]} {self.unit}".rstrip(),) if self.mean else self.bins.names
 
     @property
+    def question(self) -> str:
+        """The command of `hushcount ask` that shows the numbers."""
+        return "mean" if self.mean else "quantile"
+
+    @property
     def words(self) -> str:
         """What is asked about the numbers."""
         if self.mean:

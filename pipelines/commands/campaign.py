@@ -147,8 +147,7 @@ def new_campaign(
             mechanism = mechanism or before.mechanism.name
             epsilon = before.mechanism.epsilon if epsilon is None else epsilon
         domain = domain if domain.is_given else _domain(before)
-    if mean:
-        mechanism = mechanism or MEAN
+    mechanism = mechanism or (_mechanism_of_mean(epsilon) if mean else None)
     if id is None:
         raise UsageError("give --id NAME, or --after FILE to make a campaign's next epoch")
     if mechanism is not None and not domain.is_given:
@@ -401,3 +400,9 @@ def _error_of(campaign: Campaign, reports: int) -> float:
         low, high = campaign.number.bins.values
         return (high - low) * (campaign.require_line().weights.worst / reports) ** 0.5
     return float(campaign.require_frequency().variance(reports, 0.0)) ** 0.5
+
+
+def _mechanism_of_mean(epsilon: float | None) -> str:
+    if epsilon is None:
+        raise UsageError("give --epsilon with --mean")
+    return MEAN

@@ -259,8 +259,8 @@ def _results_of(done: Done, deployment: Deployment) -> Iterator[str]:
         names = [window_text(one.partition("/")[2]) for one in results]
         of = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}, {len(names):,} windows"
         number = epochs[campaign].newest[1].number if campaign in epochs else None
-        question = "top" if number is None else "mean" if number.mean else "quantile"
-        asked = f"ask {question} --campaign {campaign}" if len(epochs) > 1 else f"ask {question}"
+        question = f"ask {'top' if number is None else number.question}"
+        asked = f"{question} --campaign {campaign}" if len(epochs) > 1 else question
         yield f"{campaign} {of}: {deployment.command(asked)}"
 
 

@@ -14,7 +14,7 @@ from typer import Option
 
 from hushcount.errors import UsageError
 from hushcount.maths.probability import LARGEST_EPSILON
-from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
+from hushcount.oracles.catalogue import CATALOGUE, MEANS, frequency_oracle
 from hushcount.oracles.sight import FALSE_DETECTIONS
 from hushcount.planning import planner
 from hushcount.planning.planner import Candidate, Plan, Task
@@ -83,9 +83,7 @@ def plan(
     if chosen.name == "target" and target_share is None:
         raise UsageError("objective is target: give --target-share too")
     domain = _domain(dictionary_size, dictionary, open_domain)
-    names = tuple(mechanism) if mechanism else tuple(CATALOGUE)
-    for name in names:
-        frequency_oracle(name)
+    names = _names(mechanism)
     if clients is not None and (want_share is None or epsilon is None or out is not None):
         raise UsageError(
             "give --clients with --want-share and --epsilon, and without --out: hushcount campaign new makes the file "
@@ -126,6 +124,15 @@ def plan(
     data |= {} if both is None else {"shuffled": both.data()}
     data |= {} if sample is None else {"sample": {"clients": clients, "share": sample, "least_share": LEAST_SHARE}}
     return Answer(data, [*_shown(result, domain, detection, out, both), *_asking(clients, sample)])
+
+
+def _names(mechanism: list[str] | None) -> tuple[str, ...]:
+    """Return the mechanisms to compare; UsageError: one is unknown, or counts no items."""
+    for name in mechanism or ():
+        frequency_oracle(name)
+        if name in MEANS:
+            raise UsageError(f"{name} counts no items: hushcount campaign new --mean says the error of a mean")
+    return tuple(mechanism) if mechanism else tuple(CATALOGUE)
 
 
 def _asking(clients: int | None, sample: float | None) -> Iterator[RenderableType]:

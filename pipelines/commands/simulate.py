@@ -133,6 +133,8 @@ def _sent(
     place = Site(site, plain=plain)
     publication = published(place, Policy.read(policy, Newest()))
     campaign = publication.campaign
+    if campaign.number is not None and values is None:
+        raise UsageError(f"clients of campaign {campaign.id} report numbers: give --values FILE, one number a line")
     law = (
         simulated_people.zipf(publication.dictionary, unlisted=campaign.discovery is not None)
         if values is None
@@ -148,6 +150,9 @@ def _sent(
         write_over(out, "".join(lines) if out.suffix == ".tsv" else csv_text(("item", "count"), truth), 0o644)
     listed = publication.dictionary
     rows = [{"item": value, "count": count, "listed": listed is None or value in listed} for value, count in truth]
+    if campaign.number is not None:
+        numbers = simulated_people.of_numbers(campaign.number, truth)
+        rows = [{"item": name, "count": count, "listed": name != "other"} for name, count in numbers]
     data: dict[str, Any] = {
         "campaign": campaign.id,
         "epoch": campaign.epoch,
@@ -159,6 +164,7 @@ def _sent(
         "from": stamp(posted.began[0]),
         "to": stamp(MACHINE.now()),
         "truth": rows,
+        "question": "top" if campaign.number is None else campaign.number.question,
     }
     lost = posted.given_up.total()
     failure = f"{lost:,} reports were given up: {by_reason(posted.given_up)}" if lost else ""
@@ -180,7 +186,7 @@ def _shown(data: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Table("true counts", ("value", "people", ""), rows[:_SHOWN])
     if len(rows) > _SHOWN:
         yield f"and {len(rows) - _SHOWN:,} more values: --json and --out have all"
-    yield "Compare with hushcount ask top when the window has ended."
+    yield f"Compare with hushcount ask {data['question']} when the window has ended."
 
 
 def _columns() -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -72,7 +73,9 @@ def _edges(number: str, bins: str) -> tuple[str, ...]:
 def _ends(number: str) -> tuple[str, str]:
     """Return the ends of a range, in decimal digits."""
     try:
-        low, high = (text_of_number(float(end)) for end in number.split(":"))
+        low, high = map(float, number.split(":"))
     except ValueError:
-        raise UsageError(f"number is {number!r}, must be a lowest and a highest number, as in 0:60000") from None
-    return low, high
+        low = high = 0.0
+    if not -math.inf < low < high < math.inf:
+        raise UsageError(f"number is {number!r}, must be a lowest and a highest number, as in 0:60000")
+    return text_of_number(low), text_of_number(high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,9 @@ import numpy as np
 
 from hushcount.arrays import IntArray
 from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.parts import NumberPart
 from hushcount.errors import UsageError
+from hushcount.numbers import position_of
 from hushcount.oracles.simulation import SeededWords
 from hushcount.randomness import SystemWords
 from pipelines.jobs.simulate import read_counts
@@ -80,3 +83,16 @@ def counted(values: Sequence[str], drawn: IntArray) -> list[tuple[str, int]]:
 def _shares(number: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     weights = 1.0 / np.arange(1, number + 1)
     return weights / weights.sum()
+
+
+def of_numbers(part: NumberPart, truth: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the true count of each bin in which somebody is, the lowest first, and of "other"; or the true mean."""
+    if part.mean:
+        low, high = part.bins.values
+        people = sum(count for _, count in truth)
+        place = sum(count * position_of(text, low, high) for text, count in truth) / max(people, 1)
+        return [(f"mean {low + (high - low) * place:.6g} {part.unit}".rstrip(), people)]
+    found: Counter[str] = Counter()
+    for text, count in truth:
+        found[part.bins.name_of(text)] += count
+    return [(name or "other", found[name]) for name in (*part.bins.names, "") if found[name]]

@@ -8,6 +8,7 @@ from typing import Any
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Counted
 from hushcount.questions.means import range_of
+from hushcount.questions.quantiles import bins_of
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Prose, Row, Span
 from pipelines.pages.text import sentence
@@ -20,9 +21,7 @@ _ENDS = ("low", "high", "low_all", "high_all")
 _HISTOGRAM_HEADS = ("bin", "count", "from", "to", "from, all", "to, all", "share", "state, among all")
 _QUANTILE_HEADS = ("window", "bin", "interval", "interval, all", "reports")
 _MEAN_HEADS = ("window", "mean", "from", "to", "from, all", "to, all", "reports")
-_MEAN_NOTES = (
-    "95 % intervals: thick lines for each window alone, thin lines for all windows and their changes together.",
-)
+_MEAN_NOTES = ("95 % intervals: thick lines for each window alone, thin lines for all windows together.",)
 _HISTOGRAM_NOTES = (
     "Counts in the newest window, with 95 % intervals: thick lines for each bin alone, thin lines for all bins. The "
     "first and the last bin have all lower and all higher numbers.",
@@ -94,7 +93,7 @@ def _percentile(shown: Shown, at: float, found: Sequence[Mapping[str, Any]]) -> 
         Row(
             shown.windows.get(row["window"], row["window"]),
             (row["bin"], row["interval"], row["interval_all"], f"{row['reports']:,}"),
-            _span(row),
+            _span(row, bins_of(shown.source.counted).values),
             facts=row,
         )
         for row in found
@@ -106,9 +105,10 @@ def _percentile(shown: Shown, at: float, found: Sequence[Mapping[str, Any]]) -> 
     return Figure(key, name, says, "intervals", _QUANTILE_HEADS, rows, axis=axis, most=len(rows), notes=_QUANTILE_NOTES)
 
 
-def _span(row: Mapping[str, Any]) -> Span:
-    """Return what is drawn of a quantile; an interval without an end is drawn to the last edge."""
-    known = [end for end in (row["bin_low"], row["bin_high"]) if end is not None]
-    middle = sum(known) / len(known)
-    low, high, low_all, high_all = (middle if row[name] is None else row[name] for name in _ENDS)
-    return Span(middle, low, high, low_all, high_all, named=True)
+def _span(row: Mapping[str, Any], edges: Sequence[float]) -> Span:
+    """Return what is drawn of a quantile; where there is no end, the first or the last of all edges is drawn."""
+    low, high, *ends = (
+        edges[0 if "low" in name else -1] if row[name] is None else row[name]
+        for name in ("bin_low", "bin_high", *_ENDS)
+    )
+    return Span((low + high) / 2.0, ends[0], ends[1], ends[2], ends[3], named=True)

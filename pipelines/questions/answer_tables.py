@@ -180,7 +180,7 @@ def means(source: Source, table: pa.Table) -> Table:
             f"{row['reports']:,}",
             numeral(row["mean"], row["standard_error"]),
             _numerals(row, "low_all", "high_all"),
-            "" if row["change"] is None else _numerals(row, "change_low_all", "change_high_all"),
+            "" if row["change"] is None else _numerals(row, "change_low_all", "change_high_all", signed=True),
         )
         for row in rows
     ]
@@ -189,8 +189,8 @@ def means(source: Source, table: pa.Table) -> Table:
     return Table(title, ("window", "reports", "mean", "95 % interval", "change, 95 %"), lines, words=("window",))
 
 
-def _numerals(row: Row, low: str, high: str) -> str:
-    return _between(row[low], row[high], lambda value: numeral(value, row["standard_error"]))
+def _numerals(row: Row, low: str, high: str, signed: bool = False) -> str:
+    return _between(row[low], row[high], lambda value: numeral(value, row["standard_error"], signed))
 
 
 def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> Table:

@@ -83,6 +83,8 @@ def answer(
     """
     if out is not None:
         put_table(out, table)
+    if question != "mean":
+        says = [*says, *sentences.of_ends([one for source in sources for one in source.counted])]
     windows = list(dict.fromkeys(window for source in sources for window in source.windows))
     data: dict[str, Any] = {
         "question": question,

@@ -86,8 +86,7 @@ def of_other(results: Sequence[Counted]) -> Iterator[str]:
         if one.dictionary is None:
             yield "the domain is open: only items that the campaign follows have rows"
             continue
-        if (number := one.campaign.number) is not None and number.mean:
-            yield f"{number.items[0]} is the end of a range: hushcount ask mean shows the mean of the numbers"
+        if one.campaign.number is not None and one.campaign.number.mean:
             continue
         mechanism = one.campaign.require_frequency()
         other = estimated(one.campaign, one.tally, np.array([other_item(mechanism)], dtype=np.uint64))
@@ -292,10 +291,21 @@ def of_numbers(source: Source) -> Iterator[str]:
         yield f'"{names[0]}" and "{names[-1]}" have all lower and all higher numbers; texts and NaN are in "other"'
 
 
-def numeral(value: float, error: float) -> str:
+def numeral(value: float, error: float, signed: bool = False) -> str:
     """Return a number with as many digits as its error has, and one more."""
     digits = 0 if error <= 0.0 else max(0, 1 - math.floor(math.log10(error)))
-    return f"{value:,.{digits}f}"
+    return f"{value:{'+' if signed else ''},.{digits}f}"
+
+
+def of_ends(results: Sequence[Counted]) -> Iterator[str]:
+    """Say what counts of the item mean that clients of a mean hold in part."""
+    parts = {one.campaign.number for one in results}
+    for part in [part for part in parts if part is not None and part.mean]:
+        low, high = part.edges
+        yield (
+            f"each client counts for {part.items[0]} by its place from {low} to {high}, so this is no share of "
+            "clients: hushcount ask mean shows the mean"
+        )
 
 
 def of_means(source: Source, table: pa.Table) -> Iterator[str]:

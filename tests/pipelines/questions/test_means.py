@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.parts import NumberPart
+from pipelines.jobs.simulated_people import of_numbers
 from pipelines.monitoring.dashboard import page_of
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
@@ -102,6 +104,8 @@ def test_questions_on_bins_and_means_refuse_each_other(timed: Site, asked: Site)
         ["--mean", "--count", "3"],
         ["--mean", "--number", "0:10", "--bins", "log:8"],
         ["--mean", "--number", "10:0"],
+        ["--mean", "--number", "0:nan"],
+        ["--mean", "--number", "0:inf"],
         ["--mean", "--number", "0:10", "--mechanism", "grr"],
         ["--mean", "--number", "0:10", "--set", "m=1"],
         ["--mean", "--number", "0:10", "--discovery-epsilon", "1"],
@@ -113,6 +117,21 @@ def test_means_that_cannot_be_are_refused(timed: Site, tmp_path: Path, options: 
     out = tmp_path / "c.json"
     refused("campaign", "new", "--id", "c", "--epsilon", "1", "--keys", timed.root / "keys", "--out", out, *options)
     assert not out.exists()
+
+
+def test_a_mean_without_an_epsilon_and_a_plan_of_a_line_are_refused(timed: Site, tmp_path: Path) -> None:
+    options = ("--keys", timed.root / "keys", "--out", tmp_path / "c.json", "--number", "0:10", "--mean")
+    assert "give --epsilon" in refused("campaign", "new", "--id", "c", *options).err
+    plan = ("plan", "--epsilon", 1, "--reports", 1000, "--dictionary-size", 2, "--mechanism", "line")
+    assert "campaign new --mean" in refused(*plan).err
+
+
+def test_true_counts_of_simulated_people_are_those_of_bins_or_one_mean() -> None:
+    truth = [("3", 4), ("250", 2), ("slow", 3), ("1e9", 1)]
+    bins = NumberPart(edges=("2", "300"), unit="ms", mean=False)
+    assert of_numbers(bins, truth) == [("2 to 300 ms", 6), ("300 ms or more", 1), ("other", 3)]
+    mean = NumberPart(edges=("2", "300"), unit="ms", mean=True)
+    assert of_numbers(mean, truth) == [(f"mean {(4 * 3 + 2 * 250 + 3 * 2 + 300) / 10:g} ms", 10)]
 
 
 def test_a_new_campaign_says_the_error_of_its_mean(timed: Site, tmp_path: Path) -> None:
