@@ -10,6 +10,7 @@ import numpy as np
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, known_items
+from hushcount.campaigns.parts import NumberPart
 from hushcount.errors import UsageError
 from hushcount.estimating import estimated, summed
 from hushcount.oracles.estimates import Estimate
@@ -73,3 +74,21 @@ class Counted:
     @property
     def _mechanism(self) -> Mechanism:
         return self.campaign.require_frequency()
+
+
+def shared_number(results: Sequence[Counted], *, mean: bool, otherwise: str) -> NumberPart:
+    """Return the section on numbers that all results have.
+
+    Args:
+        mean: whether clients must have reported for a mean; else by bins.
+        otherwise: what is wrong with the values, and the cure.
+
+    Raises:
+        UsageError: a campaign has no numbers, or of the other kind, or sections differ.
+    """
+    parts = {one.campaign.number for one in results}
+    part = parts.pop() if len(parts) == 1 else None
+    if part is None or part.mean != mean:
+        named = ", ".join(sorted({f"{one.campaign.id}, epoch {one.campaign.epoch}" for one in results}))
+        raise UsageError(f"values of {named} {otherwise}")
+    return part

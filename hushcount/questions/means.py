@@ -19,7 +19,7 @@ from hushcount.oracles.estimates import Levels, quantile
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from hushcount.privacy.unit import repeats_of
-from hushcount.questions.counted import Counted
+from hushcount.questions.counted import Counted, shared_number
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,8 @@ def change_of(before: Mean, after: Mean) -> Measured:
 
 def range_of(results: Sequence[Counted]) -> NumberPart:
     """Return the range that all results have; UsageError: a campaign asks for no mean, or its range is another one."""
-    parts = {one.campaign.number for one in results}
-    part = parts.pop() if len(parts) == 1 else None
-    if part is None or not part.mean:
-        named = ", ".join(sorted({f"{one.campaign.id}, epoch {one.campaign.epoch}" for one in results}))
-        raise UsageError(
-            f"values of {named} are no numbers for a mean, or have different ranges: ask a campaign that was made with "
-            "--number LOW:HIGH --mean"
-        )
-    return part
+    otherwise = "are no numbers for a mean, or have different ranges: ask a campaign made with --number LOW:HIGH --mean"
+    return shared_number(results, mean=True, otherwise=otherwise)
 
 
 def mean_of(one: Counted) -> Mean:

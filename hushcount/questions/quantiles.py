@@ -19,7 +19,7 @@ from hushcount.arrays import FloatArray
 from hushcount.errors import UsageError
 from hushcount.numbers import Bins
 from hushcount.oracles.estimates import Levels, quantile
-from hushcount.questions.counted import Counted, Group
+from hushcount.questions.counted import Counted, Group, shared_number
 from hushcount.questions.sides import side_of
 from hushcount.questions.totals import errors_of
 
@@ -58,15 +58,10 @@ class Quantiles:
 
 def bins_of(results: Sequence[Counted]) -> Bins:
     """Return the bins that all results have; UsageError: a campaign has no numbers, or others."""
-    parts = {one.campaign.number for one in results}
-    part = parts.pop() if len(parts) == 1 else None
-    if part is None or part.mean:
-        named = ", ".join(sorted({f"{one.campaign.id}, epoch {one.campaign.epoch}" for one in results}))
-        raise UsageError(
-            f"values of {named} are not reported by bins, or by different bins: ask for windows with the same bins, or "
-            "ask for the mean"
-        )
-    return part.bins
+    otherwise = (
+        "are not reported by bins, or by different bins: ask for windows with the same bins, or ask for the mean"
+    )
+    return shared_number(results, mean=False, otherwise=otherwise).bins
 
 
 def quantiles(

@@ -149,8 +149,9 @@ def _sent(
         lines = (f"person-{number}\t{law.values[index]}\n" for number, index in enumerate(counted, start=1))
         write_over(out, "".join(lines) if out.suffix == ".tsv" else csv_text(("item", "count"), truth), 0o644)
     listed = publication.dictionary
-    rows = [{"item": value, "count": count, "listed": listed is None or value in listed} for value, count in truth]
-    if campaign.number is not None:
+    if campaign.number is None:
+        rows = [{"item": value, "count": count, "listed": listed is None or value in listed} for value, count in truth]
+    else:
         numbers = simulated_people.of_numbers(campaign.number, truth)
         rows = [{"item": name, "count": count, "listed": name != "other"} for name, count in numbers]
     data: dict[str, Any] = {

@@ -43,7 +43,7 @@ def number_part(
             raise UsageError("--count has bins of its own: leave --number and --bins out")
         edges = count_edges(most_count)
     elif number is not None:
-        edges = _ends(number) if mean else _edges(number, BINS if bins is None else bins)
+        edges = tuple(map(text_of_number, _range(number))) if mean else _edges(number, BINS if bins is None else bins)
     elif bins is not None:
         edges = read_listed(Path(bins)).items
     elif unit is not None:
@@ -63,19 +63,19 @@ def _edges(number: str, bins: str) -> tuple[str, ...]:
             f"bins is {bins!r}, must be linear:N or log:N, N from 2 to {MOST_BINS:,}; for a file of edges leave "
             "--number out"
         )
-    low, high = map(float, _ends(number))
+    low, high = _range(number)
     try:
         return edges_between(low, high, int(many), scale)
     except ValueError as error:
         raise UsageError(f"bins are {bins} of {number}: {error}") from None
 
 
-def _ends(number: str) -> tuple[str, str]:
-    """Return the ends of a range, in decimal digits."""
+def _range(number: str) -> tuple[float, float]:
+    """Return the ends of a range."""
     try:
         low, high = map(float, number.split(":"))
     except ValueError:
         low = high = 0.0
     if not -math.inf < low < high < math.inf:
         raise UsageError(f"number is {number!r}, must be a lowest and a highest number, as in 0:60000")
-    return text_of_number(low), text_of_number(high)
+    return low, high

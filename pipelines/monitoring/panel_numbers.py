@@ -37,7 +37,7 @@ def numbers_of(shown: Shown) -> Iterator[Block]:
     newest = shown.newest.counted[-1]
     if newest.campaign.number is None:
         return
-    if newest.campaign.number.mean:
+    if shown.is_mean:
         yield _means(shown)
         return
     yield _histogram(shown, newest)
@@ -89,20 +89,29 @@ def _histogram(shown: Shown, newest: Counted) -> Figure:
 
 
 def _percentile(shown: Shown, at: float, found: Sequence[Mapping[str, Any]]) -> Figure:
+    bins = bins_of(shown.source.counted)
     rows = tuple(
         Row(
             shown.windows.get(row["window"], row["window"]),
             (row["bin"], row["interval"], row["interval_all"], f"{row['reports']:,}"),
-            _span(row, bins_of(shown.source.counted).values),
+            _span(row, bins.values),
             facts=row,
         )
         for row in found
     )
-    part = shown.newest.counted[-1].campaign.number
-    axis = part.unit if part is not None and part.unit else "number"
     says = (f"{rows[-1].name}: {found[-1]['bin']}, in {found[-1]['interval']} with 95 %.",)
     key, name = f"{shown.key}-at-{100 * at:g}", _NAMES[at]
-    return Figure(key, name, says, "intervals", _QUANTILE_HEADS, rows, axis=axis, most=len(rows), notes=_QUANTILE_NOTES)
+    return Figure(
+        key,
+        name,
+        says,
+        "intervals",
+        _QUANTILE_HEADS,
+        rows,
+        axis=bins.unit or "number",
+        most=len(rows),
+        notes=_QUANTILE_NOTES,
+    )
 
 
 def _span(row: Mapping[str, Any], edges: Sequence[float]) -> Span:

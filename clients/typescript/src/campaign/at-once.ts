@@ -17,6 +17,6 @@ export function parseCampaign(bytes: Uint8Array, designs: readonly Design[] = []
 export function campaignOf(file: unknown, designs: readonly Design[] = []): Campaign {
   const form = formOf(file);
   requirePasses(form, FormatError);
-  const bins = form.number === undefined ? undefined : itemOfNumber(TOOLS, form);
-  return campaignFrom(form, (terms, domain) => buildMechanism(terms, domain, designs), bins);
+  const item = form.number === undefined ? undefined : itemOfNumber(TOOLS, form);
+  return campaignFrom(form, (terms, domain) => buildMechanism(terms, domain, designs), item);
 }

@@ -73,8 +73,8 @@ export async function openCampaign(file: unknown, designs: readonly unknown[] = 
   const form = formOf(file);
   const { mechanismTerms: terms } = form;
   if (form.passes !== undefined) (await loadPasses()).requirePasses(form, FormatError);
-  const bins = form.number === undefined ? undefined : (await part(import("../values/numbers.js"))).itemOfNumber(TOOLS, form);
-  return campaignFrom(form, terms === undefined ? unbuilt : await loadMechanism(terms.name, designs), bins);
+  const item = form.number === undefined ? undefined : (await part(import("../values/numbers.js"))).itemOfNumber(TOOLS, form);
+  return campaignFrom(form, terms === undefined ? unbuilt : await loadMechanism(terms.name, designs), item);
 }
 
 /**

@@ -117,8 +117,8 @@ export class Sender {
    *
    * @returns "queued": the reports, or with `keepValues` the value, wait on this device. Any other word: nothing was
    * queued; `dropped` counts the words, and `log` has a sentence.
-   * @throws UsageError the value is neither a string nor a number. Only with `strict`: NotAsked, NotYet, Untrusted, QueueFull, OverCap,
-   * BudgetSpent, OptedOut, StoreError in place of a word.
+   * @throws UsageError the value is neither a string nor a number. Only with `strict`: NotAsked, NotYet, Untrusted,
+   * QueueFull, OverCap, BudgetSpent, OptedOut, StoreError in place of a word.
    */
   async report(value: string | number): Promise<Reported> {
     const text = textOfValue(value);
