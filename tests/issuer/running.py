@@ -23,7 +23,11 @@ from tests.shuffler.collector.running import Running, Site, metrics_reader, runn
 from tests.support.jobs import done
 
 SECRET = "a secret of the issuer"  # noqa: S105
-TODAY = datetime.now(timezone.utc)
+
+
+def day_from_now(days: int) -> datetime:
+    """Return a day, counted from today: a run of the tests may last over midnight."""
+    return datetime.now(timezone.utc) + timedelta(days=days)
 
 
 def authorization(account: str = "somebody", secret: str = SECRET) -> str:
@@ -37,7 +41,7 @@ def make_issuer(base: Path, days: int = 4, evaluator: bool = False, **table: Any
     site, secret = Site(base), base / "secret"
     secret.write_text(SECRET + "\n")
     secret.chmod(0o600)
-    first = (TODAY - timedelta(days=1)).date()
+    first = day_from_now(-1).date()
     done(
         "keys", "passes", "--campaign-id", "words", "--out", base / "passes", "--days", days, "--first", first,
         *(["--evaluator", "--window", "12h"] if evaluator else []),
@@ -67,8 +71,7 @@ def issuing(site: Site, ahead: timedelta = timedelta()) -> Iterator[Running]:
 
 
 def place(days: int = 0, collector: str = "one", campaign: str = "words") -> str:
-    day = (TODAY + timedelta(days=days)).strftime("%Y%m%d")
-    return f"/v1/campaigns/{campaign}/passes?day={day}&collector={collector}"
+    return f"/v1/campaigns/{campaign}/passes?day={day_from_now(days):%Y%m%d}&collector={collector}"
 
 
 def keys_of(site: Site, days: int = 0) -> list[IssuingKey]:

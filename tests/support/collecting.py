@@ -20,7 +20,8 @@ from tests.support.jobs import done, write_lines
 
 DAY = timedelta(days=1)
 START = window_at(datetime.now(timezone.utc), DAY).start
-"""The first day of every collection here: keys that are made now are active at its end."""
+"""The first day of every collection here. Keys that are made now are active an hour after its end, also if midnight
+passes while the tests run."""
 
 
 def window_name(day: float) -> str:

@@ -170,7 +170,7 @@ def test_the_next_epoch_is_planned_and_signed_before_run_does_it(tmp_path: Path)
     assert "no active key of the operator: hushcount keys new --role operator --out ANOTHER" in bad(site)[name].says
     shutil.rmtree(operator)
     done("keys", "new", "--role", "operator", "--out", operator)
-    (good,) = (check for check in examine(site.deployment, at(1)) if check.name == name)
+    (good,) = (check for check in examine(site.deployment, at(1.1)) if check.name == name)
     assert (good.verdict, good.says.partition(" by ")[0]) == ("good", "epoch 2 can be planned, signed")
     next(operator.glob("operator-*.key")).unlink()
     assert bad(site)[name].verdict == "bad"

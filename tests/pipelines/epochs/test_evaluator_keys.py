@@ -30,7 +30,7 @@ def site(tmp_path: Path) -> Site:
 def test_each_epoch_takes_a_fresh_key_until_none_is_left(site: Site) -> None:
     first, second = listed_keys([site.evaluator])
     follow_with(site, TAKES)
-    said = found(site, "next epoch of words", 1)
+    said = found(site, "next epoch of words", 1.1)
     assert said[0] == "good"
     assert all(text in said[1] for text in ("epoch 2 ", " 0 more ", "evaluator"))
     collect(site.store, site.campaign, sent(200), day=0, evaluator=site.evaluator)
