@@ -56,9 +56,9 @@ ASK = (
     Row("change", "Show what rose and what fell between windows.", "ask:change"),
     Row("compare", "Show where two campaigns or results differ.", "ask:compare"),
     Row("total", "Add up windows, with the error of the total.", "ask:total"),
-    Row("mean", "Show the mean of numbers, and how it changed.", "ask:mean"),
-    Row("quantile", "Show the median and other percentiles of numbers.", "ask:quantile"),
-    Row("histogram", "Show how many numbers are in each bin.", "ask:histogram"),
+    Row("mean", "Show the mean of numbers, and how it changed.", "ask_numbers:mean"),
+    Row("quantile", "Show the median and other percentiles of numbers.", "ask_numbers:quantile"),
+    Row("histogram", "Show how many numbers are in each bin.", "ask_numbers:histogram"),
     Row("new", "Show discovered values, the time of discovery, and later counts.", "ask:new"),
 )
 REPAIR = (

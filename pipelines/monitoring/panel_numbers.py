@@ -13,8 +13,8 @@ from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Prose, Row, Span
 from pipelines.pages.text import sentence
 from pipelines.questions.findings import share_of, state_of
+from pipelines.questions.number_sentences import numeral, of_range
 from pipelines.questions.numbers import histogram_table, mean_table, quantile_table
-from pipelines.questions.sentences import numeral, of_range
 
 _NAMES = {0.5: "Median", 0.9: "90th percentile", 0.99: "99th percentile"}
 _ENDS = ("low", "high", "low_all", "high_all")

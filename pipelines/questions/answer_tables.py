@@ -16,7 +16,8 @@ from pipelines.console.tables import Table
 from pipelines.epochs.tracked_items import id_of, shown
 from pipelines.questions.changes import Change
 from pipelines.questions.findings import share_of, state_of, verdict_of
-from pipelines.questions.sentences import numeral, percent, ratio
+from pipelines.questions.number_sentences import numeral
+from pipelines.questions.sentences import percent, ratio
 from pipelines.questions.sources import Source
 
 _COLUMNS = 7

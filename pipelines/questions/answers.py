@@ -18,6 +18,7 @@ from pipelines.jobs.table_files import put_table, require_table
 from pipelines.questions import answer_tables, sentences
 from pipelines.questions.changes import CONFIDENCE, SCHEMA, by_chance, changed
 from pipelines.questions.findings import verdict_of
+from pipelines.questions.number_sentences import of_ends
 from pipelines.questions.population import in_population, with_population
 from pipelines.questions.selection import Chosen, counted_in_all, each_item, read_groups
 from pipelines.questions.sides import Sides
@@ -84,7 +85,7 @@ def answer(
     if out is not None:
         put_table(out, table)
     if question != "mean":
-        says = [*says, *sentences.of_ends([one for source in sources for one in source.counted])]
+        says = [*says, *of_ends([one for source in sources for one in source.counted])]
     windows = list(dict.fromkeys(window for source in sources for window in source.windows))
     data: dict[str, Any] = {
         "question": question,

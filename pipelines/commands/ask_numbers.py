@@ -1,0 +1,98 @@
+"""hushcount ask: questions on numbers: means, quantiles and histograms."""
+
+from __future__ import annotations
+
+from pipelines.console import options
+from pipelines.console.answer import Answer
+
+
+def mean(
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
+    result: options.Results = None,
+    together: options.Together = False,
+    last: options.LastAsked = None,
+    window: options.Window = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it for numbers: the mean of each window with its interval, and how it changed.
+
+    Example: hushcount ask mean --last 7
+    """
+    from hushcount.questions.sides import added_up
+    from pipelines.questions import answer_tables, answers, number_sentences, sentences
+    from pipelines.questions.numbers import mean_table
+    from pipelines.questions.spans import Span
+
+    answers.require_free(out)
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end))
+    table = mean_table(added_up(source.counted) if together else source.counted)
+    says = [*number_sentences.of_means(source, table), *sentences.of_results(source.counted)]
+    return answers.answer("mean", [source], table, [answer_tables.means(source, table)], says, out)
+
+
+def quantile(
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
+    result: options.Results = None,
+    at: options.At = "50%,90%,99%",
+    together: options.Together = False,
+    last: options.LastAsked = None,
+    window: options.Window = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it for numbers: the median and other percentiles of each window, with intervals.
+
+    Example: hushcount ask quantile --at 50%,99% --last 7
+    """
+    from hushcount.questions.sides import added_up
+    from pipelines.questions import answer_tables, answers, number_sentences, sentences
+    from pipelines.questions.numbers import quantile_table
+    from pipelines.questions.spans import Span
+
+    answers.require_free(out)
+    shares = [options.share_of(one, "at") for one in at.split(",")]
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end))
+    table = quantile_table(added_up(source.counted) if together else source.counted, shares)
+    says = [
+        number_sentences.of_quantiles(table),
+        *number_sentences.of_numbers(source),
+        *sentences.of_results(source.counted),
+    ]
+    return answers.answer("quantile", [source], table, [answer_tables.quantiles(source, table)], says, out)
+
+
+def histogram(
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
+    result: options.Results = None,
+    last: options.LastAdded = None,
+    window: options.Window = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it for numbers: how many reports are in each bin, of the newest window or added up over several.
+
+    Example: hushcount ask histogram --last 7
+    """
+    from pipelines.questions import answer_tables, answers, number_sentences, sentences
+    from pipelines.questions.numbers import histogram_table
+    from pipelines.questions.spans import Span
+
+    answers.require_free(out)
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end), usual=1)
+    table = histogram_table(source.counted)
+    title = f"{answer_tables.title_of(source)}: counts ± errors of all bins"
+    says = [
+        sentences.of_totals(table.num_rows),
+        *number_sentences.of_numbers(source),
+        *sentences.of_other(source.counted),
+        *sentences.of_results(source.counted),
+    ]
+    people = [answer_tables.largest(title, table.to_pylist(), "bin")]
+    return answers.answer("histogram", [source], table, people, says, out)

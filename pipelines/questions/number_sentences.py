@@ -1,0 +1,69 @@
+"""Plain sentences on the answers to questions on numbers: bins, quantiles and means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from hushcount.campaigns.parts import NumberPart
+from hushcount.questions.counted import Counted
+from hushcount.questions.means import range_of
+from pipelines.questions.changes import CONFIDENCE
+from pipelines.questions.sources import Source
+
+
+def of_numbers(source: Source) -> Iterator[str]:
+    """Say which reports of numbers the bins at the ends have."""
+    number = source.counted[0].campaign.number
+    if number is not None:
+        names = number.bins.names
+        yield f'"{names[0]}" and "{names[-1]}" have all lower and all higher numbers; texts and NaN are in "other"'
+
+
+def numeral(value: float, error: float, signed: bool = False) -> str:
+    """Return a number with as many digits as its error has, and one more."""
+    digits = 0 if error <= 0.0 else max(0, 1 - math.floor(math.log10(error)))
+    return f"{value:{'+' if signed else ''},.{digits}f}"
+
+
+def of_ends(results: Sequence[Counted]) -> Iterator[str]:
+    """Say what counts of the item mean that clients of a mean hold in part."""
+    parts = {one.campaign.number for one in results}
+    for part in [part for part in parts if part is not None and part.mean]:
+        low, high = part.edges
+        yield (
+            f"each client counts for {part.items[0]} by its place from {low} to {high}, so this is no share of "
+            "clients: hushcount ask mean shows the mean"
+        )
+
+
+def of_means(source: Source, table: pa.Table) -> Iterator[str]:
+    """Say what means, intervals and changes mean; `table`: one of `mean_table`."""
+    yield from of_range(range_of(source.counted))
+    changes = " and changes from row to row" if table.num_rows > 1 else ""
+    yield f"intervals{changes} {_together(table.num_rows)}"
+
+
+def of_range(part: NumberPart) -> Iterator[str]:
+    """Say as what numbers outside the range of a mean count."""
+    low, high = part.edges
+    yield (
+        f"a number below {low} counts as {low}, one above {high} as {high}, and a report without a number as {low}: "
+        "of a text or NaN, or of a client whose budget is spent"
+    )
+
+
+def of_quantiles(table: pa.Table) -> str:
+    """Say what quantiles and their intervals mean; `table`: one of `quantile_table`."""
+    return (
+        'quantiles are of reports with a number, without "other"; intervals consist of whole bins, and '
+        f"{_together(table.num_rows)}"
+    )
+
+
+def _together(rows: int) -> str:
+    """Return how intervals of some rows hold."""
+    all_rows = f" for all {rows:,} rows together" if rows > 1 else ""
+    return f"hold{all_rows} with a probability of {100.0 * CONFIDENCE:.3g} %"
