@@ -22,7 +22,6 @@ import struct
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 
 from pydantic import Field
@@ -33,6 +32,7 @@ from evaluator.refusals import TOO_MANY_EVALUATIONS, TOO_MANY_EVALUATIONS_AT_ONC
 from hushcount.campaigns.public_keys import KeyId
 from hushcount.clock import MACHINE, Clock
 from hushcount.collection.manifests import Refused
+from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import Window
 from hushcount.errors import FormatError
 from hushcount.formats.models import Hex32, Part
@@ -174,16 +174,16 @@ class Counting:
         return found
 
 
-def manifests_of(root: Path, window: str, evaluator: str, length: timedelta) -> dict[str, EvaluationManifest]:
+def manifests_of(root: Path, window: str, evaluator: str, tiling: Tiling) -> dict[str, EvaluationManifest]:
     """Return the manifests of a window that ended, by path below the store's folder of evaluations.
 
     Args:
-        length: of the window, if no note states it.
+        tiling: tells the length of the window, if no note states it.
 
     Raises:
         FormatError: a file of refusals is damaged.
     """
-    seconds = window_notes.seconds_or(root, window, length)
+    seconds = window_notes.seconds_or(root, window, tiling)
     id, way = window_notes.manifest_id(root, window), window_notes.authentication_of(root, window)
     found = {}
     for path in sorted({one.parent for one in (root / window).glob("*/*/*")}):

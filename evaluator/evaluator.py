@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from evaluator.campaigns import AskedEpoch, Campaigns, asked_epochs, read_campaigns, served_by
@@ -21,6 +20,7 @@ from evaluator.refusals import BAD_ELEMENT, KEY_DESTROYED, KEY_UNREADABLE
 from evaluator.settings import EvaluatorPart
 from evaluator.uploads import ManifestStore
 from hushcount.clock import MACHINE, Clock
+from hushcount.collection.tilings import Tiling
 from hushcount.discovery.oblivious import ELEMENT_BYTES
 from hushcount.errors import HushcountError
 from keys.evaluating import EvaluatorKey
@@ -53,7 +53,7 @@ class EvaluatorSetup:
     campaigns: Path  # directory of campaigns, one folder each
     keys: Path  # key directory
     evaluations: str  # folder of manifests in the store
-    length: timedelta  # length of windows
+    tiling: Tiling  # of windows
     authenticator: Authenticator
     verifier: BearerToken | None
     write_whole: WriteWhole
@@ -93,7 +93,7 @@ class Evaluator:
             setup.counts,
             setup.evaluations.rstrip("/"),
             setup.settings.name,
-            setup.length,
+            setup.tiling,
             setup.write_whole,
             setup.probe,
             self.metrics,
@@ -275,7 +275,7 @@ class Evaluator:
 
     def _read_campaigns(self) -> None:
         setup = self.setup
-        taker = PassTaker(setup.authenticator.way, "evaluator", setup.settings.name, setup.length)
+        taker = PassTaker(setup.authenticator.way, "evaluator", setup.settings.name, setup.tiling)
         self.campaigns = read_campaigns(setup.campaigns, taker, self.campaigns)
         self._served = served_by(self.campaigns)
 
@@ -294,7 +294,7 @@ class Evaluator:
 
     def _open(self) -> Counting:
         root, settings = self.setup.counts, self.setup.settings
-        window = window_notes.open_window(root, self.setup.clock.now(), self.setup.length)
+        window = window_notes.open_window(root, self.setup.clock.now(), self.setup.tiling)
         way = self.setup.authenticator.way
         return Counting(
             root, window, way, settings.evaluations_a_client, settings.most_evaluations_verifier, self.setup.clock

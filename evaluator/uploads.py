@@ -6,12 +6,12 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 
 from evaluator.counting import manifests_of
 from evaluator.metrics import Metrics
 from hushcount.clock import Clock
+from hushcount.collection.tilings import Tiling
 from hushcount.errors import HushcountError
 from service.logs import error_name
 from service.store import WriteWhole
@@ -28,7 +28,7 @@ class ManifestStore:
     root: Path
     folder: str
     evaluator: str  # name of the evaluator
-    length: timedelta  # the length of a window that has no note of its length
+    tiling: Tiling  # tells the length of a window that has no note of its length
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
     metrics: Metrics
@@ -64,7 +64,7 @@ class ManifestStore:
 
     def _carry(self, window: str) -> None:
         try:
-            manifests = manifests_of(self.root, window, self.evaluator, self.length)
+            manifests = manifests_of(self.root, window, self.evaluator, self.tiling)
         except Exception as error:
             # The next call tries this window again, because an operator may repair its files; other windows do not wait
             # for this window.

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, NonNegativeInt
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.clock import MACHINE
-from hushcount.collection.windows import MOST_KEPT, is_window, last_changed, window_at
+from hushcount.collection.windows import MOST_KEPT, is_window, last_changed, window_name
 from hushcount.errors import HushcountError
 from hushcount.formats.client_files import KeptValue
 from hushcount.formats.models import Part
@@ -28,8 +28,8 @@ def _window_name(name: str) -> str:
     return name
 
 
-_Reports = dict[str, NonNegativeInt]
 _Window = Annotated[str, AfterValidator(_window_name)]
+_Counts = Annotated[dict[_Window, NonNegativeInt], Field(max_length=MOST_KEPT)]
 
 
 class OverCap(HushcountError):
@@ -39,7 +39,7 @@ class OverCap(HushcountError):
 class _Made(Part):
     """How many reports of each campaign and stream were made in the last windows that the clock showed."""
 
-    windows: dict[_Window, _Reports] = Field(default_factory=dict, max_length=MOST_KEPT)
+    reports: dict[str, _Counts] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,9 @@ class Allowance:
     cost. The shuffler bounds how many reports count, because the shuffler uses the collector's clock.
 
     Args:
-        window: length of the deployment's windows, which are counted from 1970. With a shorter length the client makes
-            more reports, but the shuffler still forwards no more reports than the cap.
+        window: length of the deployment's windows, which are counted from 1970, or of the shortest that campaigns may
+            list. With a shorter length the client makes more reports, but the shuffler still forwards no more reports
+            than the cap.
         path: file of mode 0600 that keeps the counts when the process ends. The first report makes this file, and
             beside it a file `.lock`, if the system can lock files. The file contains no value that was reported. None:
             the counts are lost when the process ends.
@@ -84,9 +85,9 @@ class Allowance:
         # Reports are counted by campaign, not by campaign file, because an operator may publish many epochs in one
         # window.
         name = f"{campaign.id}/{stream}"
-        present = window_at(now or MACHINE.now(), self.window).name
-        reports = made.windows.get(present, {})
-        before, cap = reports.get(name, 0), campaign.shuffle.cap
+        present = window_name(campaign.starts(self.window).at((now or MACHINE.now()).timestamp()))
+        counts = made.reports.get(name, {})
+        before, cap = counts.get(present, 0), campaign.shuffle.cap
         if before + number > cap:
             raise OverCap(
                 f"{number} more {stream} of campaign {campaign.id} cannot be made: {before} were made in the window "
@@ -95,5 +96,5 @@ class Allowance:
             )
         # model_copy is used because it does not validate: validating the window's name would take as long as all other
         # steps of making a report.
-        windows = last_changed(made.windows, present, {**reports, name: before + number})
-        return made.model_copy(update={"windows": windows})
+        reports = {**made.reports, name: last_changed(counts, present, before + number)}
+        return made.model_copy(update={"reports": reports})

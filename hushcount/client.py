@@ -18,6 +18,7 @@ from hushcount.campaigns.log import CampaignLog
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.campaigns.signatures import signature_path
 from hushcount.clock import MACHINE, Clock
+from hushcount.collection.windows import duration_text
 from hushcount.discovery.making import Making, PendingDiscovery
 from hushcount.discovery.oblivious import Ask
 from hushcount.errors import UsageError
@@ -28,6 +29,7 @@ from hushcount.remembering import remembered
 from hushcount.report_making import asked_by, checked_dictionary, drawn, items_for, named, new_values, sealed
 from hushcount.sampling import Installation, NotAsked
 from hushcount.spent import Spent
+from hushcount.window_starts import USUAL
 from hushcount.wire.sealing import Octets, Sealer
 
 _LOG = logging.getLogger(__name__)
@@ -119,6 +121,11 @@ class Client:
                 'policy, and give policy=Policy.read("policy.json", Newest(Path("newest.json")))'
             )
         object.__setattr__(self, "_vouched_until", self._accepted(self.policy))
+        if (listed := self.campaign.windows) is not None and USUAL[listed.unit] < self.allowance.window:
+            raise Untrusted(
+                f"windows of campaign {self.campaign.id} are {listed.unit}s, the app allows none below "
+                f"{duration_text(self.allowance.window)}: do not report to it, or give a shorter window"
+            )
         if self.memory is not None and not all(hasattr(self.memory, name) for name in ("get", "keep", "forget")):
             raise UsageError(f"memory is a {type(self.memory).__name__}, must be a memory: give ClientMemory(path)")
         if self.campaign.memory and self.memory is None:

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hushcount.collection.windows import time_prefix
+from hushcount.collection.periods import period_of
+from hushcount.collection.windows import is_window
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.parquet import parse_parquet
 from hushcount.formats.reading import TABLE_BYTES, take
@@ -142,8 +143,8 @@ def read(
     if windows is not None:
         there, names = {file["window"] for file in chosen}, set[str]()
         for window in [windows] if isinstance(windows, str) else windows:
-            begin = time_prefix(window)
-            if begin is None or not (meant := {name for name in there if name.startswith(begin)}):
+            period = period_of(window)
+            if period is None or not (meant := {*filter(period.begins, there)}):
                 span = f"{len(there):,} windows from {min(there)} to {max(there)}"
                 raise UsageError(f"window is {window!a}, must be one of those with estimates: {span}")
             names |= meant
@@ -199,7 +200,8 @@ def _files(system: Any, root: str) -> list[re.Match[str]]:
     listed = system.get_file_info(fs.FileSelector(root, recursive=True, allow_not_found=True))
     prefix = len(root.rstrip("/")) + 1
     found = [_FILE.fullmatch(one.path[prefix:]) for one in listed if one.type == fs.FileType.File]
-    return sorted((one for one in found if one is not None), key=lambda one: (one["campaign"], one["window"], one[0]))
+    there = (one for one in found if one is not None and is_window(one["window"]))
+    return sorted(there, key=lambda one: (one["campaign"], one["window"], one[0]))
 
 
 def _opened(path: str) -> tuple[Any, str]:

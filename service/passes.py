@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.hashes import SHA384
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.tilings import Tiling
 from hushcount.errors import UsageError
 from hushcount.passes.blind_signatures import SALT_BYTES
 from hushcount.passes.pass_keys import PASSES_FILE, keys_of, read_pass_keys
@@ -56,12 +57,12 @@ class Passes:
 
 @dataclass(frozen=True)
 class PassTaker:
-    """A party that may take passes: its way of authentication, its name, and the length of its windows."""
+    """A party that may take passes: its way of authentication, its name, and its windows."""
 
     way: Authentication
     role: Role
     name: str
-    length: timedelta
+    tiling: Tiling
 
     def passes(self, directory: Path, campaigns: Sequence[Campaign]) -> Passes | None:
         """Return the passes that all these epochs of a campaign in its directory take; None: they ask for none.
@@ -82,9 +83,10 @@ class PassTaker:
         keys, found = read_pass_keys(directory / PASSES_FILE), dict[Slot, bytes]()
         for campaign in campaigns:
             found |= keys_of(campaign, keys)
-        if timedelta(seconds=keys.seconds) % self.length:
+        length = self.tiling.length
+        if not isinstance(length, timedelta) or timedelta(seconds=keys.seconds) % length:
             raise UsageError(
-                f"windows last {self.length}, must divide {timedelta(seconds=keys.seconds)}, the time in which a pass "
+                f"windows are {self.tiling}, must divide {timedelta(seconds=keys.seconds)}, the time in which a pass "
                 "is good: make the keys with hushcount keys passes --window, of these windows"
             )
         name = self._name(campaigns[-1])

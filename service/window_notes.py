@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from hushcount.collection.manifests import ID, MOST_SECONDS
-from hushcount.collection.windows import Window, window_at, window_from, window_start
+from hushcount.collection.tilings import Tiling
+from hushcount.collection.windows import Window, window_start
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync, write_over
 from hushcount.senders import KEY, WEAKEST, Authentication, as_way, weakest
@@ -68,13 +69,13 @@ def seconds_of(root: Path, window: str) -> int:
     return seconds
 
 
-def seconds_or(root: Path, window: str, length: timedelta) -> int:
-    """Return a window's length; without a valid note, the time to the next end of a window of length `length`."""
+def seconds_or(root: Path, window: str, tiling: Tiling) -> int:
+    """Return a window's length; without a valid note, the time to the next end of a window of the tiling."""
     try:
         return seconds_of(root, window)
     except (FileNotFoundError, ValueError):
         start = window_start(window)
-        seconds = int((window_at(start, length).end - start).total_seconds())
+        seconds = int((tiling.window_at(start).end - start).total_seconds())
         _LOG.warning("length of window not noted", extra={"window": window, "seconds": seconds})
         return seconds
 
@@ -112,24 +113,24 @@ def note_over(root: Path, end: datetime) -> None:
         _note(root, "", _OVER, Window(end, end).name)
 
 
-def open_window(root: Path, now: datetime, length: timedelta) -> Window:
+def open_window(root: Path, now: datetime, tiling: Tiling) -> Window:
     """Return the window that counts reports now, and note that all other windows on the disk are over.
 
-    The newest window ends at its noted end, even if the settings have another length by now. The next window begins
+    The newest window ends at its noted end, even if the settings have another tiling by now. The next window begins
     where the last window ended, so that no two windows have the same name; if the clock went back, the next window
     begins later than now.
     """
-    begun = [_noted_window(root, name, length) for name in kept_windows(root)]
+    begun = [_noted_window(root, name, tiling) for name in kept_windows(root)]
     over = _over(root)
     running = [one for one in begun[-1:] if one.start <= now < one.end and (over is None or over <= one.start)]
     if ended := [one.end for one in begun if one not in running]:
         note_over(root, max(ended))
-    return running[0] if running else window_from(_over(root), now, length)
+    return running[0] if running else tiling.after(_over(root), now)
 
 
-def _noted_window(root: Path, name: str, length: timedelta) -> Window:
+def _noted_window(root: Path, name: str, tiling: Tiling) -> Window:
     start = window_start(name)
-    return Window(start, start + timedelta(seconds=seconds_or(root, name, length)))
+    return Window(start, start + timedelta(seconds=seconds_or(root, name, tiling)))
 
 
 def _over(root: Path) -> datetime | None:

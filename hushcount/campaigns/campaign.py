@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +26,7 @@ from hushcount.campaigns.parts import (
     PassesPart,
     SamplePart,
     ShufflePart,
+    WindowsPart,
 )
 from hushcount.campaigns.public_keys import KeysPart, valid_key
 from hushcount.discovery.keep_rules import KeepRule
@@ -39,6 +41,7 @@ from hushcount.items import canonical
 from hushcount.oracles.catalogue import MEANS, build
 from hushcount.oracles.encoders.line import Line
 from hushcount.oracles.mechanism import Mechanism
+from hushcount.window_starts import Starts
 from hushcount.wire.sealing import SEAL_BYTES
 
 BINDING_BYTES = 16
@@ -75,6 +78,9 @@ class Campaign(Part):
     passes: PassesPart | None = Field(
         default=None, description="tokens that an issuer signs; absent: each client makes its own"
     )
+    windows: WindowsPart | None = Field(
+        default=None, description="when windows begin; absent: windows have the length that the app states"
+    )
     collectors: tuple[Identifier, ...] = Field(
         default=(COLLECTOR,),
         min_length=1,
@@ -110,6 +116,8 @@ class Campaign(Part):
         if bool(self.keys.evaluator) != self.is_oblivious:
             needed = "one key with an oblivious hash" if self.is_oblivious else "no key without an oblivious hash"
             wrong.append(f"keys.evaluator: holds {len(self.keys.evaluator)} keys, must hold {needed}")
+        if self.passes is not None and self.windows is not None:
+            wrong.append("passes: a pass is good for whole windows, which calendar windows are not: leave one out")
         if self.passes is not None and (number := self.passes_a_day) > MOST_PASSES_A_DAY:
             wrong.append(f"passes: a client would need {number} a day, must be at most {MOST_PASSES_A_DAY}")
         wrong += [
@@ -184,8 +192,9 @@ class Campaign(Part):
         """BLAKE2b-256 of all fields that a publisher may not change from one epoch to the next (`Delegation`).
 
         The publisher may change the dictionary, the mechanism's parameters and the hash key, but nothing that raises a
-        client's cost. The delegation lists the evaluator's keys that the publisher may name. The publisher may add days
-        to the keys of passes: with keys of its own it could let forgers in, but not link clients, who all see one log.
+        client's cost. The delegation lists the evaluator's keys that the publisher may name. The publisher may list
+        when more windows of the same unit begin. It may add days to the keys of passes: with keys of its own it could
+        let forgers in, but not link clients, who all see one log.
         """
         data = self._fixed()
         for name in ("epoch", "previous"):
@@ -198,6 +207,8 @@ class Campaign(Part):
             data["discovery"].pop("hash_key_commitment", None)
         if self.passes is not None:
             data["passes"] = {"seconds": self.passes.seconds}
+        if self.windows is not None:
+            data["windows"] = {"unit": self.windows.unit}
         del data["keys"]["evaluator"]
         return hashlib.blake2b(canonical_json(data), digest_size=32, person=b"campaign terms").digest()
 
@@ -325,6 +336,10 @@ class Campaign(Part):
     def released_bytes(self) -> int:
         """The length of every record that the auxiliary server releases; UsageError without discovery."""
         return released_bytes(self.discovery_format, self.require_keep_rule().counts)
+
+    def starts(self, length: timedelta) -> Starts:
+        """Return when windows begin: as this file lists it, or else by the length that the app states."""
+        return Starts(int(length.total_seconds()), () if self.windows is None else self.windows.starts)
 
     def read_dictionary(self) -> Dictionary | None:
         """Read the dictionary beside the campaign file; None: the open domain; UsageError: it is missing or wrong."""

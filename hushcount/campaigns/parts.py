@@ -9,7 +9,15 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StrictBool, field_serializer, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StrictBool,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from hushcount.campaigns.dictionary import MOST_ITEMS, Dictionary
 from hushcount.discovery.keep_rules import Relation, RuleName
@@ -19,6 +27,7 @@ from hushcount.formats.models import FileName, Hex32, Part, text_of
 from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.numbers import MOST_BINS, Bins, are_rising
 from hushcount.oracles.parameters import Parameters, Value
+from hushcount.window_starts import LAST, SPANS, Unit
 
 Identifier = Annotated[
     str,
@@ -34,6 +43,7 @@ MOST_LAYERS = 3
 DAY_SECONDS = 86_400
 MOST_PASS_DAYS = 100
 MOST_PASSES_A_DAY = 24
+MOST_STARTS = 500
 _MOST_RANGES = 100
 _Bucket = Annotated[int, Field(ge=0, le=BUCKETS)]
 _Edge = Annotated[
@@ -46,6 +56,15 @@ _Edge = Annotated[
 _Unit = Annotated[
     str, text_of(r"^[!-~°µΩ€]{0,16}$", "must be at most 16 visible characters of ASCII, or of °, µ, Ω and €")
 ]
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool | str):
+        raise ValueError(f"is {value!r}, must be a number")
+    return value
+
+
+_Start = Annotated[int, Field(ge=0, le=LAST), BeforeValidator(_number)]
 _LARGE = re.compile(r"[1-9][0-9]{15,19}")  # a seed has 64 digits
 
 
@@ -200,6 +219,32 @@ class NumberPart(Part):
         if self.mean:
             return f"their mean, from {self.edges[0]} to {self.items[0]}"
         return f"{len(self.items):,} bins, from {self.items[0]!r} to {self.items[-1]!r}"
+
+
+class WindowsPart(Part):
+    """When windows begin, for windows of calendar days, weeks or months: clients need no time zones (docs/adr/0056)."""
+
+    unit: Unit
+    starts: tuple[_Start, ...] = Field(
+        min_length=2,
+        max_length=MOST_STARTS,
+        description="in seconds since 1970; the window that begins last ends with the epoch",
+    )
+
+    @field_validator("starts")
+    @classmethod
+    def _rise(cls, given: tuple[int, ...]) -> tuple[int, ...]:
+        if any(later <= earlier for earlier, later in pairwise(given)):
+            raise ValueError("must rise")
+        return given
+
+    @model_validator(mode="after")
+    def _are_of_the_unit(self) -> WindowsPart:
+        least, most = (int(span.total_seconds()) for span in SPANS[self.unit])
+        for earlier, later in pairwise(self.starts):
+            if not least <= later - earlier <= most:
+                raise ValueError(f"starts: a {self.unit} of {later - earlier} s is listed, must be {least} to {most} s")
+        return self
 
 
 def _divides_day(seconds: int) -> int:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from typing import TypeVar
+
+from hushcount.window_starts import YEARS
 
 _NAME = "%Y%m%dT%H%M%SZ"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"([1-9][0-9]{0,8})([smhd])")
-_MARKS = str.maketrans("", "", "-:")
-_TIME = re.compile(r"[0-9]{6}([0-9]{2}(T[0-9]{2}([0-9]{2}([0-9]{2})?)?)?)?")
 LONGEST = timedelta(days=366)
 _MOST = timedelta(days=36_600)
-# The first and last year are far from the limits of datetime, because lengths and grace periods are added to times.
-YEARS = range(1970, 9000)
 MOST_KEPT = 16
 Key = TypeVar("Key")
 Count = TypeVar("Count")
@@ -37,7 +35,7 @@ class Window:
     @property
     def text(self) -> str:
         """The window's start as people write it: 2026-11-21, or 2026-11-21T00:00Z if windows are not whole days."""
-        days = not (self.length % timedelta(days=1) or (self.start - _ORIGIN) % timedelta(days=1))
+        days = not (self.length % timedelta(days=1) or (self.start - ORIGIN) % timedelta(days=1))
         return _text(self.start, days=days)
 
     @property
@@ -52,37 +50,9 @@ def window_at(moment: datetime, length: timedelta) -> Window:
     if length % timedelta(seconds=1) or not timedelta(seconds=1) <= length <= LONGEST:
         raise ValueError(f"length is {length}, must be whole seconds from 1 s to {LONGEST.days} d")
     seconds = int(length.total_seconds())
-    since = (moment - _ORIGIN) // timedelta(seconds=1)
-    start = _ORIGIN + timedelta(seconds=since - since % seconds)
+    since = (moment - ORIGIN) // timedelta(seconds=1)
+    start = ORIGIN + timedelta(seconds=since - since % seconds)
     return Window(start, start + length)
-
-
-def window_from(over: datetime | None, moment: datetime, length: timedelta) -> Window:
-    """Return the window that contains the later of `moment` and `over`; this window begins no earlier than `over`.
-
-    Args:
-        over: the end of the last window, whose length may have been another; None: there was no window before.
-    """
-    if over is None:
-        return window_at(moment, length)
-    window = window_at(max(moment, over), length)
-    return Window(max(window.start, over), window.end)
-
-
-def tiling(length: timedelta, window: Window) -> str:
-    """Return a sentence on when windows of a length begin; empty if one begins at every midnight, as people expect.
-
-    Args:
-        window: the present window, as an example.
-    """
-    if not timedelta(days=1) % length:
-        return ""
-    day = "each begins on a Thursday; " if not length % timedelta(weeks=1) else ""
-    began, ends = (f"{moment:%a %Y-%m-%d %H:%M:%S}" for moment in (window.start, window.end))
-    return (
-        f"windows are counted from Thursday, 1970-01-01, 00:00 UTC, not from midnight, Monday or the first of a month: "
-        f"{day}the present one began {began} UTC, the next begins {ends} UTC"
-    )
 
 
 def named_window(name: str, length: timedelta) -> Window:
@@ -118,25 +88,21 @@ def window_start(name: str) -> datetime:
     return start
 
 
-def window_names(windows: Iterable[str]) -> dict[str, str]:
-    """Return each window's name as people read and type it: the window's first day, or its first minute, in UTC.
+def window_names(windows: Iterable[str], zone: tzinfo = timezone.utc) -> dict[str, str]:
+    """Return each window's name as people read and type it: the window's first day in a zone, or its minute in UTC.
 
-    A day is written 2026-11-21, a minute 2026-11-21T13:00Z. If one window does not begin at midnight, all names have
+    A day is written 2026-11-21, a minute 2026-11-21T13:00Z. If one window does not begin with a day, all names have
     minutes.
     """
     starts = {name: window_start(name) for name in windows}
-    days = not any((start - _ORIGIN) % timedelta(days=1) for start in starts.values())
-    return {name: _text(start, days=days) for name, start in starts.items()}
+    if all(day_begins(start.astimezone(zone).date(), zone) == start for start in starts.values()):
+        return {name: f"{start.astimezone(zone):%Y-%m-%d}" for name, start in starts.items()}
+    return {name: _text(start, days=False) for name, start in starts.items()}
 
 
-def time_prefix(text: str) -> str | None:
-    """Return how the names of all windows begin that begin in a month, a day or a part of a day; None: it is no time.
-
-    Args:
-        text: as 2026-12, 2026-12-24, 2026-12-24T13:00Z, or the name of a window.
-    """
-    prefix = text.translate(_MARKS).removesuffix("Z")
-    return prefix if _TIME.fullmatch(prefix) else None
+def day_begins(day: date, zone: tzinfo) -> datetime:
+    """Return the first moment of a day; of a midnight or a day that a clock skips, the moment when the clock is set."""
+    return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(timezone.utc)
 
 
 def window_text(window: str) -> str:
@@ -176,4 +142,4 @@ def duration_text(span: timedelta) -> str:
     return next(f"{seconds // unit}{letter}" for letter, unit in reversed(_UNITS.items()) if not seconds % unit)
 
 
-_ORIGIN = datetime(1970, 1, 1, tzinfo=timezone.utc)
+ORIGIN = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -28,18 +28,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timedelta, timezone
 
 from hushcount.allowance import OverCap
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.clock import MACHINE, Clock
-from hushcount.collection.windows import YEARS, last_changed
+from hushcount.collection.windows import last_changed
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.waiting import Claimed, Turn
 from hushcount.formats.reading import parse_object
+from hushcount.window_starts import Starts
 
 _FACT = "arrivals"
-_LAST = datetime(YEARS[-1], 12, 31, tzinfo=timezone.utc).timestamp()
 _Counts = Mapping[str, int]
 
 
@@ -59,9 +58,9 @@ class _Kept:
     ahead: float = 0.0
     windows: Sequence[tuple[int | None, _Counts]] = field(default=())
 
-    def present(self, now: float, seconds: int) -> int:
-        """Return the start of the collector's present window of `seconds`."""
-        return _start(now + self.ahead if now >= self.answered else now, seconds)
+    def present(self, now: float, starts: Starts) -> int:
+        """Return the start of the collector's present window."""
+        return starts.at(now + self.ahead if now >= self.answered else now)
 
     def came(self, stream: str, window: int) -> int:
         """Return how many reports of a stream count in a window or in a later one."""
@@ -73,16 +72,14 @@ class _Kept:
         added = {stream: there.get(stream, 0) + counts.get(stream, 0) for stream in {**there, **counts}}
         return replace(self, windows=tuple(last_changed(dict(self.windows), start, added).items()))
 
-    def heard(self, now: float, at: float, seconds: int) -> _Kept:
+    def heard(self, now: float, at: float, starts: Starts) -> _Kept:
         """Return what is kept once the collector answered at `at` by its clock.
 
         The count of the next window is kept, because that may have begun at another collector. Counts of later windows
         are dropped, because only a wrong clock of a collector can show them.
         """
-        start = _start(at, seconds)
-        past = tuple(
-            (other, counts) for other, counts in self.windows if other is not None and other <= start + seconds
-        )
+        start, following = starts.at(at), starts.after(at)
+        past = tuple((other, counts) for other, counts in self.windows if other is not None and other <= following)
         kept = _Kept(now, at - now, past)
         lost = dict(self.windows).get(None)
         return kept if lost is None else kept.more(start, lost)
@@ -94,17 +91,20 @@ class Arrivals:
 
     Threads and processes may share this object. If they report at the same moment, more reports than the cap may wait;
     the reports over the cap are charged, but given up.
+
+    Attributes:
+        starts: function that returns when windows begin, by what the client knows now.
     """
 
     queue: Queue
-    window: timedelta
+    starts: Callable[[], Starts]
     clock: Clock = MACHINE
 
     def require_room(self, campaign: Campaign, streams: Sequence[Stream], anew: bool = False) -> None:
         """Raise OverCap unless one more report of each stream would count; `anew`: it is made from a waiting value."""
         fact, groups = self.queue.waiting_of(_FACT)
         kept = _read(fact)
-        start = kept.present(self.clock.seconds(), self._seconds)
+        start = kept.present(self.clock.seconds(), self.starts())
         for stream in streams:
             wait = sum(
                 group.number
@@ -136,12 +136,12 @@ class Arrivals:
         def came(fact: str | None, stream: Stream, window: int) -> int:
             return _read(fact).came(stream, window)
 
-        return lambda: Turn(known.present(self.clock.seconds(), self._seconds), _FACT, came)
+        return lambda: Turn(known.present(self.clock.seconds(), self.starts()), _FACT, came)
 
     def heard(self, at: float) -> None:
         """Store when the collector answered, by its own clock, in seconds since 1970."""
         now = self.clock.seconds()
-        self.queue.change(_FACT, lambda fact: _text(_read(fact).heard(now, at, self._seconds)))
+        self.queue.change(_FACT, lambda fact: _text(_read(fact).heard(now, at, self.starts())))
 
     def settled(self, claimed: Claimed, at: float | None, took: bool) -> int:
         """Remove claimed reports; return how many were still queued.
@@ -164,24 +164,14 @@ class Arrivals:
 
     def is_far(self, claimed: Claimed, at: float) -> bool:
         """Return whether the window of claimed reports begins more than a window after a moment."""
-        return claimed.window > _start(at, self._seconds) + self._seconds
+        return claimed.window > self.starts().after(at)
 
     def _counted(self, fact: str | None, claimed: Claimed, number: int, at: float | None, took: bool = False) -> str:
         kept, now = _read(fact), self.clock.seconds()
-        start = kept.present(now, self._seconds) if took else None
+        start = kept.present(now, self.starts()) if took else None
         if at is not None:
-            kept, start = kept.heard(now, at, self._seconds), _start(at, self._seconds)
+            kept, start = kept.heard(now, at, self.starts()), self.starts().at(at)
         return _text(kept.more(start, {claimed.stream or "": number}))
-
-    @property
-    def _seconds(self) -> int:
-        return int(self.window.total_seconds())
-
-
-def _start(moment: float, seconds: int) -> int:
-    """Return the start of the window of `seconds` that contains a moment, which may be of any wrong clock."""
-    within = int(min(max(moment, 0.0), _LAST))
-    return within - within % seconds
 
 
 def _text(kept: _Kept) -> str:

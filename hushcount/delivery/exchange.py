@@ -20,9 +20,9 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from hushcount.clock import MACHINE
-from hushcount.collection.windows import YEARS
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError
+from hushcount.window_starts import YEARS
 
 _MOST_ANSWER_BYTES = 1 << 16
 """Most bytes in the body of an answer to a POST."""

@@ -34,6 +34,7 @@ from hushcount.policy import Policy, checked_policy
 from hushcount.report_making import plain_text
 from hushcount.sampling import Installation
 from hushcount.spent import Spent
+from hushcount.window_starts import Starts
 
 _LONGEST_DELAY = timedelta(days=1)
 
@@ -53,7 +54,8 @@ class Sender:
             epoch that was accepted is kept in the folder, unless the policy names another place.
         folder: directory that only this client uses; it is made with mode 0700 if it is missing.
         budget: bounds the total cost of this person's reports; the default budget only counts the cost.
-        window: length of the operator's windows (`Allowance`).
+        window: length of the operator's windows (`Allowance`); if the campaign file lists when windows begin, as for
+            calendar months, this is the least length that the app allows.
         keep_values: keep the plain value with a report on this device until the report is sent. If a report arrives
             after its epoch was closed, a new report is made from the kept value, which spends budget again. Kept values
             can also wait for a campaign file that cannot be fetched yet. Without `keep_values`, reports that arrive too
@@ -107,7 +109,7 @@ class Sender:
         self._installation = Installation(None if home is None else home / "installation.json")
         self._keep_values, self._clock = keep_values, clock
         site = Site(site) if isinstance(site, str) else site
-        self._collector = site.name
+        self._collector, self._window = site.name, window
         self._maker = Maker(delay.total_seconds(), answer_within.total_seconds(), clock, site.name)
         tables = database(None if home is None else home / "queue.sqlite")
         # The evaluator may be another party, so it does not get the collector's app token, and plain http to the
@@ -119,7 +121,7 @@ class Sender:
         lease = 60.0 + 10.0 * max(site.seconds, asked.seconds)
         self._queue = Queue(tables, policy.campaign_id, most_queued, lease)
         self._evaluations = OpenEvaluations()
-        self._arrivals = arrivals = Arrivals(self._queue, window, clock)
+        self._arrivals = arrivals = Arrivals(self._queue, self._starts, clock)
         self._present = Present(
             site, self._policy, tables, self._maker.delay, self._client, self._tell, arrivals.heard, clock
         )
@@ -268,6 +270,10 @@ class Sender:
         finally:
             # A report that was charged is sent, even if the budget does not suffice for the report of the other stream.
             self._put(ready, "queued")
+
+    def _starts(self) -> Starts:
+        client = self._present.client()
+        return Starts(int(self._window.total_seconds())) if client is None else client.campaign.starts(self._window)
 
     def _client(self, publication: Publication) -> Client:
         campaign = publication.campaign

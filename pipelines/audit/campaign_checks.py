@@ -13,7 +13,7 @@ from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import SUFFIX, collector_of
 from hushcount.collection.windows import duration_text
-from hushcount.errors import HushcountError
+from hushcount.errors import HushcountError, UsageError
 from hushcount.passes.slots import Role
 from hushcount.senders import Authentication, weakest
 from pipelines.audit.deployment_checks import SKEW, told_apart
@@ -22,8 +22,10 @@ from pipelines.audit.outputs import missing
 from pipelines.audit.reconcile import account_of, overdue, rescues, waiting_in
 from pipelines.audit.view import LAST, Finding, Verdict, View
 from pipelines.deployment.campaigns import unnamed_collectors
+from pipelines.deployment.listed_windows import LEFT, listed_until
 from pipelines.deployment.settings import Party
 from pipelines.handover.paths import WindowPath
+from pipelines.ledger.clock import shown
 from pipelines.log.ledger_check import lacking, require_named
 from pipelines.windows.rules import START_AGAIN, notes_of
 from pipelines.windows.stored import manifests_in
@@ -94,7 +96,7 @@ def passes(view: View) -> Iterator[Finding]:
     for role, part in parts.items():
         try:
             if part is not None:
-                taker = PassTaker(part.authentication, role, part.name, view.deployment.windows.length)
+                taker = PassTaker(part.authentication, role, part.name, view.deployment.windows.tiling)
                 taker.passes(view.epochs.directory, [campaign])
         except HushcountError as error:
             yield Finding(f"passes of {file} at the {role}", "bad", str(error))
@@ -142,7 +144,16 @@ def publisher(view: View) -> Iterator[Finding]:
 
 
 def windows(view: View) -> Iterator[Finding]:
-    """Say when windows begin unless a window begins at every midnight, and announce changes of length or grace."""
+    """Say when windows begin unless one begins at every midnight, announce changes, and check what clients know."""
+    campaign, name = view.epochs.newest[1], f"windows that clients of {view.campaign} know"
+    try:
+        until = listed_until(campaign, view.deployment.windows.tiling, view.now)
+    except UsageError as error:
+        yield Finding(name, "bad", str(error))
+    else:
+        if until is not None:
+            verdict: Verdict = "good" if until - view.now > LEFT else "warning"
+            yield Finding(name, verdict, f"are listed until {shown(until)}", "publish a next epoch, which lists more")
     if notes := notes_of(view.calendar, view.fold, view.now):
         yield Finding(f"windows of {view.campaign}", "good", "; ".join(notes))
 
@@ -153,7 +164,7 @@ def volume(view: View) -> Iterator[Finding]:
     brought = {name: window.reports for name, window in view.fold.windows.items() if window.reports}
     latest = sorted(brought)[-LAST:]
     for stream in campaign.streams if latest else ():
-        floor, within = campaign.shuffle.minimum_batch, 1 + windows.grace // windows.length
+        floor, within = campaign.shuffle.minimum_batch, 1 + windows.grace // windows.tiling.usual
         sizes = [brought[window].get(stream, 0) for window in latest]
         median, known = sorted(sizes)[len(sizes) // 2], min(within, len(sizes))
         # A report waits up to a grace period until a batch is full. If the log knows fewer windows than a grace period

@@ -78,7 +78,7 @@ def _end(view: View, name: str, part: EpochPart, directory: Path, id: str) -> Fi
     if part.grace_ends is None:
         return Finding(name, "good", f"key {id} is in use")
     # At the time `due`, the last reports of the epoch have joined a batch.
-    due = part.grace_ends + view.deployment.windows.length + view.deployment.windows.grace
+    due = part.grace_ends + view.deployment.windows.tiling.longest + view.deployment.windows.grace
     if view.now < due:
         return Finding(name, "good", f"key {id} is needed until {due.isoformat()}")
     if left := [batch.name for batch in _unverified(view) if batch.epoch == part.epoch]:

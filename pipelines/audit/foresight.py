@@ -73,7 +73,7 @@ def budget(view: View) -> Iterator[Finding]:
             "releases of the next epoch will be refused; set the limit without --fixed-parameters: "
             f"{deployment.command('ledger set')}",
         )
-    room = _room(limit, charges, releases, now, deployment.windows.length)
+    room = _room(limit, charges, releases, now, deployment.windows.tiling.usual)
     left, until = room.left, room.until
     needed = _ENOUGH if until is None else min(_ENOUGH, until)
     verdict: Verdict = "bad" if left == 0 else "warning" if left < needed else "good"
@@ -94,7 +94,7 @@ def room_of(view: View) -> Room | None:
     limit, charges, now = _books(ledger, campaign.id, view.now)
     if limit is None or not (releases := _releases(view, campaign)):
         return None
-    return _room(limit, charges, releases, now, view.deployment.windows.length)
+    return _room(limit, charges, releases, now, view.deployment.windows.tiling.usual)
 
 
 def _books(ledger: Path, campaign: str, now: datetime) -> tuple[Limit | None, list[Charge], datetime]:

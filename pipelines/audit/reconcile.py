@@ -149,7 +149,7 @@ def unshuffled(view: View) -> Iterator[str]:
     """Yield a sentence for each batch that is not shuffled though its window's grace ended a window's length ago."""
     for name, made in sorted(view.fold.batches.items()):
         times = view.calendar.of(made.window)
-        if view.fold.is_undone(name) and made.window.end + times.length + times.grace < view.now:
+        if view.fold.is_undone(name) and made.window.end + times.tiling.longest + times.grace < view.now:
             yield (
                 f"{name}: {sum(made.collected.values()):,} reports are in this batch since {shown(made.window.end)}, "
                 "and it is not shuffled: check that hushcount run is running, and read its messages"

@@ -15,6 +15,7 @@ def top(
     last: options.LastAdded = None,
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
+    month: options.Month = None,
     population: options.Population = None,
     show: options.Show = 10,
     out: options.OutTable = None,
@@ -25,12 +26,13 @@ def top(
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.items import top_table
-    from pipelines.questions.spans import Span
+    from pipelines.questions.spans import NEWEST, Span
     from pipelines.questions.sums import top_totals
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, result, Span(last, window, first, end), usual=1)
-    if (last, first, end) == (None, None, None):
+    span = Span(last, window, first, end, month)
+    source = answers.source_of(config, campaign, result, span, usual=1)
+    if span == NEWEST:
         source = source.of(source.windows[-1:])
     table = top_table(source) if len(source.windows) == 1 else top_totals(source)
     table, seen, scaled = answers.scaled(table, source, (), population, sentences.looks_of_top(source))
@@ -52,6 +54,7 @@ def item(
     window: options.Window = None,
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
+    month: options.Month = None,
     population: options.Population = None,
     show: options.Show = 10,
     out: options.OutTable = None,
@@ -71,7 +74,7 @@ def item(
     answers.require_free(out)
     if plot is not None:
         require_pictures("--plot")
-    source = answers.source_of(config, campaign, result, Span(last, window, first, end))
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
     items = [canonical(one) for one in item or ()]
     table = items_table(source, items)
     shown = (items or most_frequent(table))[:show]
@@ -80,7 +83,7 @@ def item(
         write_plot(plot, seen, shown, source.ends)
     says = [*scaled, *sentences.of_items(table, shown, of_all=not items), *sentences.of_results(source.counted)]
     charts = answer_tables.trends(answer_tables.title_of(source), seen, shown)
-    people = [*charts, *answer_tables.over_windows(source.name, seen, shown)]
+    people = [*charts, *answer_tables.over_windows(source, seen, shown)]
     return answers.answer("item", [source], table, people, says, out)
 
 
@@ -101,6 +104,7 @@ def sum_(
     window: options.Window = None,
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
+    month: options.Month = None,
     population: options.Population = None,
     show: options.Show = 10,
     out: options.OutTable = None,
@@ -115,7 +119,7 @@ def sum_(
     from pipelines.questions.sums import largest_groups, sums_table
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, result, Span(last, window, first, end))
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
     chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
     if chosen.is_nothing and by_prefix is None:
         raise UsageError("nothing to sum: give --item, --group, --glob, --prefix, --file, --all or --by-prefix")
@@ -131,7 +135,7 @@ def sum_(
         sentences.of_looks(table.num_rows, are_shown=False),
         *sentences.of_results(source.counted),
     ]
-    people = answer_tables.over_windows(source.name, seen, names, "group")
+    people = answer_tables.over_windows(source, seen, names, "group")
     return answers.answer("sum", [source], table, people, says, out)
 
 
@@ -149,8 +153,10 @@ def total(
     depth: options.Depth = 1,
     from_right: options.FromRight = False,
     last: options.LastAsked = None,
+    window: options.Window = None,
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
+    month: options.Month = None,
     population: options.Population = None,
     show: options.Show = 10,
     out: options.OutTable = None,
@@ -166,7 +172,7 @@ def total(
     from pipelines.questions.sums import totals_table
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, result, Span(last, None, first, end))
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
     chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
     groups, left_out = answers.groups_of([source], chosen)
     table = totals_table(source.counted, groups)
@@ -193,6 +199,9 @@ def new(
     campaign: options.CampaignId = None,
     last: options.LastAsked = None,
     window: options.Window = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
+    month: options.Month = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -205,7 +214,7 @@ def new(
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign and [campaign], None, Span(last, window))
+    source = answers.source_of(config, campaign and [campaign], None, Span(last, window, first, end, month))
     table = new_table(source)
     newest = list({row["item"]: row for row in table.to_pylist()}.values())
     title = f"{source.name}: {len(newest):,} discovered {'value' if len(newest) == 1 else 'values'}, the newest first"
@@ -214,7 +223,7 @@ def new(
         *sentences.of_new(source, table),
         *sentences.of_results(source.counted),
     ]
-    return answers.answer("new", [source], table, [answer_tables.discovered(title, newest[:show])], says, out)
+    return answers.answer("new", [source], table, [answer_tables.discovered(source, title, newest[:show])], says, out)
 
 
 def change(
@@ -229,9 +238,11 @@ def change(
     by_prefix: options.ByPrefix = None,
     depth: options.Depth = 1,
     from_right: options.FromRight = False,
-    before: options.From = None,
-    after: options.To = None,
-    last: options.LastTogether = 1,
+    last: options.LastAdded = None,
+    window: options.Window = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
+    month: options.Month = None,
     against: options.Against = None,
     show: options.Show = 10,
     out: options.OutTable = None,
@@ -244,16 +255,19 @@ def change(
     """
     from pipelines.questions import answers, sides
     from pipelines.questions.selection import Chosen
+    from pipelines.questions.spans import NEWEST, Span, against_of
 
     answers.require_free(out)
     chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)
+    span = Span(last, window, first, end, month)
     if result:
-        if before is not None or after is not None or last != 1 or against is not None:
+        if span != NEWEST or against is not None:
             raise UsageError(
-                "--from, --to, --last and --against choose windows of a store: leave them out with --result"
+                "--last, --window, --from, --to, --month and --against choose windows of a store: leave them out with "
+                "--result"
             )
         return answers.difference("change", sides.of_folders(campaign, result), chosen, show, out)
-    both = sides.of_windows(answers.source_of(config, campaign, None, usual=None), before, after, last, against)
+    both = sides.of_windows(answers.source_of(config, campaign, None, usual=None), span, against_of(against))
     return answers.difference("change", both, chosen, show, out)
 
 
@@ -269,8 +283,11 @@ def compare(
     by_prefix: options.ByPrefix = None,
     depth: options.Depth = 1,
     from_right: options.FromRight = False,
+    last: options.LastAdded = None,
     window: options.Window = None,
-    last: options.LastTogether = 1,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
+    month: options.Month = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -281,13 +298,17 @@ def compare(
     from pipelines.deployment.settings import Deployment
     from pipelines.questions import answers, sides
     from pipelines.questions.selection import Chosen
+    from pipelines.questions.spans import NEWEST, Span
 
     answers.require_free(out)
     chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)
+    span = Span(last, window, first, end, month)
     if result:
-        if window is not None or last != 1:
-            raise UsageError("--window and --last choose windows of a store: leave them out with --result")
+        if span != NEWEST:
+            raise UsageError(
+                "--last, --window, --from, --to and --month choose windows of a store: leave them out with --result"
+            )
         both = sides.of_folders(campaign, result)
     else:
-        both = sides.of_campaigns(Deployment.read(config), campaign or (), last, window)
+        both = sides.of_campaigns(Deployment.read(config), campaign or (), span)
     return answers.difference("compare", both, chosen, show, out)

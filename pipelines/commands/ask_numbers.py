@@ -15,6 +15,7 @@ def mean(
     window: options.Window = None,
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
+    month: options.Month = None,
     out: options.OutTable = None,
 ) -> Answer:
     """Use it for numbers: the mean of each window with its interval, and how it changed.
@@ -27,7 +28,7 @@ def mean(
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, result, Span(last, window, first, end))
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
     table = mean_table(added_up(source.counted) if together else source.counted)
     says = [*number_sentences.of_means(source, table), *sentences.of_results(source.counted)]
     return answers.answer("mean", [source], table, [answer_tables.means(source, table)], says, out)
@@ -43,6 +44,7 @@ def quantile(
     window: options.Window = None,
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
+    month: options.Month = None,
     out: options.OutTable = None,
 ) -> Answer:
     """Use it for numbers: the median and other percentiles of each window, with intervals.
@@ -56,7 +58,7 @@ def quantile(
 
     answers.require_free(out)
     shares = [options.share_of(one, "at") for one in at.split(",")]
-    source = answers.source_of(config, campaign, result, Span(last, window, first, end))
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
     table = quantile_table(added_up(source.counted) if together else source.counted, shares)
     says = [
         number_sentences.of_quantiles(table),
@@ -74,6 +76,7 @@ def histogram(
     window: options.Window = None,
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
+    month: options.Month = None,
     out: options.OutTable = None,
 ) -> Answer:
     """Use it for numbers: how many reports are in each bin, of the newest window or added up over several.
@@ -85,7 +88,7 @@ def histogram(
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, result, Span(last, window, first, end), usual=1)
+    source = answers.source_of(config, campaign, result, Span(last, window, first, end, month), usual=1)
     table = histogram_table(source.counted)
     title = f"{answer_tables.title_of(source)}: counts ± errors of all bins"
     says = [

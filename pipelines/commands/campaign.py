@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +11,15 @@ from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
-from hushcount.campaigns.parts import COLLECTOR, DiscoveryPart, NumberPart, PassesPart, SamplePart, ShufflePart
+from hushcount.campaigns.parts import (
+    COLLECTOR,
+    DiscoveryPart,
+    NumberPart,
+    PassesPart,
+    SamplePart,
+    ShufflePart,
+    WindowsPart,
+)
 from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_over
@@ -24,6 +32,7 @@ from keys.listing import next_key
 from pipelines.console import options
 from pipelines.console.answer import Answer, note, show_json
 from pipelines.console.tables import facts
+from pipelines.deployment.listed_windows import windows_of
 from pipelines.files.item_files import read_listed, table_note
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.jobs.number_bins import BINS, MEAN, number_part
@@ -192,6 +201,7 @@ def new_campaign(
         sample=_sampled(sample, layer, id, deployment, before),
         collectors=_collectors(deployment, before),
         passes=_passes(issued, before),
+        windows=_windows(deployment, before, start or MACHINE.now()),
         memory=(memory_values or (1 if before is None else before.memory_values)) if memory else 0,
         epoch=epoch if epoch is not None else 1 if before is None else before.epoch + 1,
         previous=None if before is None else before.head,
@@ -200,6 +210,12 @@ def new_campaign(
     for sentence in () if epsilon is None else epsilon_notes(epsilon):
         note(f"warning: {sentence}")
     return _described(campaign, out)
+
+
+def _windows(deployment: Deployment | None, before: Campaign | None, start: datetime) -> WindowsPart | None:
+    if deployment is not None:
+        return windows_of(deployment.windows.tiling, start)
+    return None if before is None else before.windows
 
 
 def _passes(issued: PassKeys | None, before: Campaign | None) -> PassesPart | None:
@@ -356,6 +372,9 @@ def _described(campaign: Campaign, path: Path) -> Answer:
         part = campaign.passes
         last = part.first + timedelta(days=len(part.days) - 1)
         data |= {"passes_from": str(part.first), "passes_to": str(last), "pass_seconds": part.seconds}
+    if campaign.windows is not None:
+        last = datetime.fromtimestamp(campaign.windows.starts[-1], timezone.utc)
+        data["windows"] = f"calendar {campaign.windows.unit}s, listed until {last.isoformat()}"
     if campaign.memory:
         data |= {"memory_values": campaign.memory_values, "epsilon_of_an_epoch": campaign.epoch_epsilon}
     for role, listed in campaign.keys:

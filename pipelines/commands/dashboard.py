@@ -21,7 +21,13 @@ def dashboard(
     out: Annotated[Path | None, Option(help="Page to write, .html; an older one is replaced.")] = None,
     serve: Annotated[bool, Option("--serve", help="Serve the pages, to this machine or as [dashboard] says.")] = False,
     port: Annotated[int, Option(help="Port for --serve; 0: any free port.", min=0, max=65535)] = 8765,
-    last: Annotated[int, Option("--last", help="Number of newest windows of each campaign.", min=1, max=10_000)] = 100,
+    last: Annotated[
+        int | None,
+        Option("--last", help="Number of newest windows of each campaign.", min=1, max=10_000, show_default="100"),
+    ] = None,
+    first: options.RangeFrom = None,
+    end: options.RangeTo = None,
+    month: options.Month = None,
 ) -> Answer:
     """Use it to see items over windows, rises and falls, groups, discovered values, hops and budget on one page.
 
@@ -33,18 +39,20 @@ def dashboard(
     from hushcount.formats.whole_files import write_over
     from pipelines.deployment.settings import Deployment
     from pipelines.monitoring.dashboard import page_of
+    from pipelines.questions.spans import NEWEST, Span
 
     if (out is None) == (not serve):
         raise UsageError("give either --out FILE or --serve")
+    span = Span(last, None, first, end, month)
+    span = Span(100) if span == NEWEST else span
     deployment = Deployment.read(config)
-
     if out is not None:
         if out.suffix != ".html":
             raise UsageError(f"out is {out}, must end in .html")
-        page = page_of(deployment, MACHINE.now(), last)
+        page = page_of(deployment, MACHINE.now(), span)
         write_over(out, page, _FILE_MODE)
         return Answer({"page": str(out), "bytes": len(page.encode())}, [f"{out}: open it in a browser"])
     from pipelines.served.server import serve as serve_pages
 
-    serve_pages(deployment, port, last, lambda address: note(f"serving {address}; Ctrl-C ends it"))
+    serve_pages(deployment, port, span, lambda address: note(f"serving {address}; Ctrl-C ends it"))
     return Answer({})

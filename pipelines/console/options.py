@@ -109,15 +109,15 @@ RangeFrom = Annotated[
 RangeTo = Annotated[
     str | None, Option("--to", help="Last month, day or hour; its windows count too.", show_default="the newest")
 ]
-LastTogether = Annotated[int, Option("--last", help="Number of newest windows to add up.", min=1, max=_MOST_WINDOWS)]
+Month = Annotated[str | None, Option("--month", help="All windows that begin in a month, as 2026-12.")]
 Against = Annotated[
-    int | None,
-    Option("--against", help="Number of windows before those.", min=1, max=_MOST_WINDOWS, show_default="as --last"),
+    str | None,
+    Option(
+        "--against",
+        help="Windows to compare with: how many before those, or a month, day or hour.",
+        show_default="as many, or the month before",
+    ),
 ]
-From = Annotated[
-    str | None, Option("--from", help="First window to compare, as 2026-12-24.", show_default="the one before --to")
-]
-To = Annotated[str | None, Option("--to", help="Second window to compare.", show_default="the newest")]
 Item = Annotated[list[str] | None, Option("--item", help="An item; may be repeated.")]
 Declared = Annotated[
     list[str] | None, Option("--group", help="A group of [analyzer.groups] in the deployment; may be repeated.")

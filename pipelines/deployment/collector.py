@@ -30,7 +30,7 @@ def collect(deployment: Deployment) -> None:
             journal=deployment.base / settings.journal,
             campaigns=deployment.campaigns,
             segments=segments,
-            length=deployment.windows.length,
+            tiling=deployment.windows.tiling,
             authenticator=authenticator(settings, deployment.base),
             write_whole=partial(write_durably, segments),
             probe=partial(probe, segments),

@@ -34,7 +34,7 @@ def evaluate(deployment: Deployment) -> None:
             campaigns=deployment.campaigns,
             keys=keys,
             evaluations=evaluations,
-            length=deployment.windows.length,
+            tiling=deployment.windows.tiling,
             authenticator=authenticator(settings, deployment.base),
             verifier=bearer(settings.verifier_token, deployment.base),
             write_whole=partial(write_durably, evaluations),

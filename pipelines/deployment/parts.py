@@ -14,6 +14,7 @@ from hushcount.delivery.site import Site
 from hushcount.formats.models import Part
 from hushcount.items import canonical, fault_of_item
 from hushcount.questions.selecting import Choices
+from hushcount.window_starts import UNITS, Unit
 
 _YEAR = timedelta(days=365)
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -27,6 +28,16 @@ def _duration(value: Any) -> Any:
 
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
+
+
+def _length(value: object) -> object:
+    try:
+        return value if value in UNITS else _duration(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or {', '.join(UNITS[:-1])} or {UNITS[-1]}") from None
+
+
+Length = Annotated[timedelta | Unit, BeforeValidator(_length)]
 
 
 class NextEpochPart(Part):

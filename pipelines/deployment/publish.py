@@ -15,11 +15,11 @@ from hushcount.campaigns.parts import SamplePart
 from hushcount.campaigns.signatures import signature_path
 from hushcount.clock import MACHINE
 from hushcount.collection.epochs import COLLECTION_FILE, CollectionFile, EpochPart, read_collection, read_epoch
-from hushcount.collection.windows import window_at
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.whole_files import sync, write_over
 from hushcount.passes.pass_keys import PASSES_FILE, PassKeys, keys_of, passes_beside, read_pass_keys
 from pipelines.deployment.campaigns import oblivious_campaigns, taken_buckets
+from pipelines.deployment.listed_windows import listed_until
 from pipelines.deployment.settings import Deployment
 
 _FILE_MODE = 0o644
@@ -54,8 +54,9 @@ def publish(
 
     Raises:
         UsageError: the file is invalid; or its epoch or `begins` is not later than those of the published epochs; or
-            `begins` is too early; or the file does not name the head of the published epochs, or names a key of the
-            evaluator that another campaign file of the deployment names.
+            `begins` is too early; or the file does not list the deployment's windows as it must, or does not name
+            the head of the published epochs, or names a key of the evaluator that another campaign file of the
+            deployment names.
         HushcountError: another process has been publishing for half a minute.
     """
     campaign = Campaign.read(campaign_path)
@@ -119,11 +120,12 @@ def publish_alone(
             _renew_signature(campaign_path, folder, part)
             return part
     moment = (now or MACHINE.now()).replace(microsecond=0)
-    start = begins or (window_at(moment, deployment.windows.length).end if earlier else moment)
+    start = begins or (deployment.windows.tiling.window_at(moment).end if earlier else moment)
     if earlier:
         _require_later(campaign.epoch, start, earlier[-1])
         if not early:
             _require_length(deployment, campaign, start, earlier[-1])
+    listed_until(campaign, deployment.windows.tiling, start)
     require_follows(campaign, published[earlier[-1].epoch][1] if earlier else None)
     if campaign.passes is not None:
         _copy_passes(campaign, campaign_path, folder, moment)

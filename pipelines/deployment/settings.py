@@ -5,21 +5,23 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from evaluator.settings import EvaluatorPart
 from hushcount.campaigns.parts import Identifier
 from hushcount.collection.manifests import CollectorName
+from hushcount.collection.tilings import Tiling, Weekday, zone_of
 from hushcount.collection.windows import LONGEST
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import read_mapping, validated
 from issuer.settings import IssuerPart
 from pipelines import DEPLOYMENT
-from pipelines.deployment.parts import AlertsPart, AnalyzerPart, DashboardPart, Duration, NextEpochPart
+from pipelines.deployment.parts import AlertsPart, AnalyzerPart, DashboardPart, Duration, Length, NextEpochPart
 from pipelines.files import storage
 from shuffler.collector.settings import CollectorPart
 
@@ -35,13 +37,26 @@ SAID = ("stated", "receipts")
 _KEY_TEXTS = ("env:", "gcp-secret:")
 
 
+def _zone(name: str) -> str:
+    zone_of(name)
+    return name
+
+
+Zone = Annotated[str, Field(max_length=60), AfterValidator(_zone)]
+
+
 class WindowsPart(Part):
     """The windows, in which reports are counted together."""
 
-    length: Duration = Field(
-        description="length of a window, as in 1h or 1d; windows are counted from Thursday, 1970-01-01, UTC, so 7d "
-        "begins on Thursdays; a change takes effect when the running window ends"
+    length: Length = Field(
+        description="length of a window, as in 1h or 1d; such windows are counted from Thursday, 1970-01-01, UTC, so "
+        "7d begins on Thursdays; or day, week or month, which follow the calendar of `zone`; a change takes effect "
+        "when the running window ends"
     )
+    zone: Zone | None = Field(
+        default=None, description="time zone of day, week or month, as in Europe/Berlin; by default UTC"
+    )
+    starts: Weekday | None = Field(default=None, description="first day of a week; by default monday")
     grace: Duration = Field(
         description="how long after the end of its window a late segment, or a report of an earlier epoch, still "
         "counts; a change applies to windows that end after the running one"
@@ -54,11 +69,20 @@ class WindowsPart(Part):
     @model_validator(mode="after")
     def _check(self) -> WindowsPart:
         for name in ("length", "grace"):
-            if (span := getattr(self, name)) > LONGEST:
+            if isinstance(span := getattr(self, name), timedelta) and span > LONGEST:
                 raise ValueError(f"{name} is {span.days}d, must be at most {LONGEST.days}d")
+        if self.zone is not None and isinstance(self.length, timedelta):
+            raise ValueError(f"zone is {self.zone!r}, must be left out unless length is day, week or month")
+        if self.starts is not None and self.length != "week":
+            raise ValueError(f"starts is {self.starts!r}, must be left out unless length is week")
         if self.patience > self.grace:
             raise ValueError(f"patience is {self.patience}, must be at most the grace period, {self.grace}")
         return self
+
+    @cached_property
+    def tiling(self) -> Tiling:
+        """How time is cut into windows."""
+        return Tiling(self.length, self.zone or "UTC", self.starts or "monday")
 
 
 class RetentionPart(Part):
@@ -188,7 +212,7 @@ class DeploymentFile(Part):
                 "otherwise windows close before this collector has stored its reports"
             )
         # Windows with copies of one report may be this far apart, because each copy may come a grace period late.
-        shortest = 2 * self.windows.grace + self.windows.length
+        shortest = 2 * self.windows.grace + self.windows.tiling.longest
         for name in RetentionPart.model_fields:
             kept = getattr(self.retention, name)
             if kept is not None and kept < shortest:

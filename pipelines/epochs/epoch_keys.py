@@ -16,7 +16,6 @@ from hushcount.campaigns.delegation import (
     read_delegation,
 )
 from hushcount.campaigns.signatures import signature_path
-from hushcount.collection.windows import window_at
 from hushcount.errors import HushcountError, UsageError
 from keys import vouching
 from keys.directories import KeyReference, PublicFile, active_key, read_public
@@ -86,7 +85,7 @@ def with_evaluator(
         )
     sources = [deployment.base / name for name in part.evaluator_keys]
     used = used_keys(deployment.campaigns)
-    key = next_key(sources, window_at(now, deployment.windows.length).end, used)
+    key = next_key(sources, deployment.windows.tiling.window_at(now).end, used)
     left = [one.id for one in listed_keys(sources)]
     return keys.model_copy(update={"evaluator": (key,)}), len(left) - 1 - left.index(key.id)
 

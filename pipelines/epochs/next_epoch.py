@@ -22,10 +22,10 @@ from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.parts import WindowsPart
 from hushcount.campaigns.signatures import signature_path
 from hushcount.clock import MACHINE, Clock
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, read_collection
-from hushcount.collection.windows import window_at
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.maths.objectives import Objective
@@ -33,6 +33,7 @@ from hushcount.oracles.catalogue import plan
 from hushcount.passes.pass_keys import extended
 from keys.directories import PublicFile
 from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.listed_windows import LEFT, listed_until, windows_of
 from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.publish import publish_alone, publishing
 from pipelines.deployment.settings import Deployment
@@ -118,13 +119,15 @@ def follow(
     same_items = dictionary is None or set(Dictionary(wanted).items) == set(dictionary.items)
     same_passes = extended(campaign) == campaign.passes
     unchanged = same_keys(campaign, keys)
-    if same_items and unchanged and same_passes and _same_plan(campaign, part, share):
+    same_windows = _same_windows(deployment, campaign, now)
+    if same_items and unchanged and same_passes and same_windows and _same_plan(campaign, part, share):
         return None
-    if unchanged and window_at(now, deployment.windows.length).end < earliest_begin(deployment, newest, part, now):
+    if unchanged and deployment.windows.tiling.window_at(now).end < earliest_begin(deployment, newest, part, now):
         return None
     keys, _ = with_evaluator(deployment, epochs, part, keys, now)
     signer = signer_of(deployment, path, campaign, part, now)
-    with _made(campaign, keys, wanted, part, share, signer) as (following, made):
+    ahead = windows_of(deployment.windows.tiling, now)
+    with _made(campaign, keys, wanted, part, share, ahead, signer) as (following, made):
         # Before the lock, because others wait for the lock only half a minute.
         require_rehearsed(deployment, campaign, following, made, say)
         with publishing(epochs.directory):
@@ -140,7 +143,7 @@ def follow(
 def earliest_begin(deployment: Deployment, newest: EpochPart, part: NextEpochPart, now: datetime) -> datetime:
     """Return the earliest moment when a run begins the next epoch, unless the keys change: at the end of a window."""
     least = newest.begins + part.least_length - _SECOND
-    return max(window_at(moment, deployment.windows.length).end for moment in (least, now))
+    return max(deployment.windows.tiling.window_at(moment).end for moment in (least, now))
 
 
 def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime) -> str:
@@ -154,7 +157,8 @@ def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: d
     share = None if part.target_rank is None else tracked.target_share
     signer = signer_of(deployment, path, campaign, part, now)
     keys, left = with_evaluator(deployment, epochs, part, keys_of(deployment, campaign, now), now)
-    with _made(campaign, keys, epochs.listed, part, share, signer) as (following, _):
+    ahead = windows_of(deployment.windows.tiling, now)
+    with _made(campaign, keys, epochs.listed, part, share, ahead, signer) as (following, _):
         signed = "unsigned" if signer is None else f"signed by {signer}"
         evaluated = (
             f"; after it the evaluator's keys are enough for {left} more epochs" if campaign.is_oblivious else ""
@@ -256,6 +260,15 @@ def _same_plan(campaign: Campaign, part: NextEpochPart, share: float | None) -> 
     return planned == mechanism.parameters
 
 
+def _same_windows(deployment: Deployment, campaign: Campaign, now: datetime) -> bool:
+    """Return whether the campaign lists the deployment's windows, and for long enough, if they need a list."""
+    try:
+        until = listed_until(campaign, deployment.windows.tiling, now)
+    except UsageError:
+        return False
+    return until is None or until - now > LEFT
+
+
 @contextmanager
 def _made(
     campaign: Campaign,
@@ -263,6 +276,7 @@ def _made(
     wanted: tuple[str, ...],
     part: NextEpochPart,
     share: float | None,
+    windows: WindowsPart | None,
     signer: Signer | None,
 ) -> Iterator[tuple[Campaign, Path]]:
     """Yield the next campaign and its file, signed if there is a signer; the file is deleted after the block."""
@@ -294,6 +308,7 @@ def _made(
             sample=campaign.sample,
             collectors=campaign.collectors,
             passes=extended(campaign),
+            windows=windows,
             shuffle=campaign.shuffle.model_dump(),
             discovery=discovery,
             epoch=campaign.epoch + 1,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dictionary
-from hushcount.campaigns.parts import COLLECTOR, NumberPart, PassesPart, SamplePart, portable
+from hushcount.campaigns.parts import COLLECTOR, NumberPart, PassesPart, SamplePart, WindowsPart, portable
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.formats.whole_files import write_new
@@ -40,6 +40,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     sample: SamplePart | None = None,
     collectors: tuple[str, ...] = (COLLECTOR,),
     passes: PassesPart | None = None,
+    windows: WindowsPart | None = None,
     epoch: int = 1,
     previous: bytes | None = None,
 ) -> Campaign:
@@ -63,6 +64,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         sample: which clients are asked; None: all.
         collectors: names of the collectors that take reports.
         passes: keys by which an issuer signs client tokens; None: clients make their own.
+        windows: when windows begin; None: they have a length that the app states.
         epoch: number of the epoch.
         previous: head of the log of earlier epochs; None for the first epoch.
 
@@ -81,6 +83,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         "shuffle": shuffle or {},
         "collectors": list(collectors),
         "passes": passes,
+        "windows": windows,
         "sample": sample,
         "number": number,
         "previous": None if previous is None else previous.hex(),

@@ -6,7 +6,7 @@ the entry holds the file's digest.
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field
 from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.parts import Identifier
 from hushcount.collection.manifests import MOST_SECONDS, CollectorName, Refused, SegmentPart, WindowName, WindowSeconds
+from hushcount.collection.tilings import Tiling
 from hushcount.formats.models import Hex8, Hex32, Part, text_of
 from hushcount.formats.reading import MOST_SEGMENTS
 from hushcount.senders import Authentication
@@ -32,6 +33,7 @@ Folder = Annotated[str, text_of(f"^{RUN_FOLDER}$", "must be the name of an attem
 FileName = Annotated[str, text_of(r"^[0-9]{6,}-[0-9a-f]{16}$", "must name a campaign file: EPOCH-FINGERPRINT")]
 WindowFolder = Annotated[str, text_of(r"^[A-Za-z0-9._/-]{1,255}$", "must be a folder of segments")]
 Text = Annotated[str, Field(max_length=1000)]
+CalendarText = Annotated[str, Field(max_length=100), AfterValidator(lambda text: str(Tiling.read(text)))]
 Reasons = Annotated[dict[SegmentText, Text], Field(max_length=4 * MOST_SEGMENTS)]
 """A reason for each of some segments, by the segment's path."""
 
@@ -140,6 +142,33 @@ class Settings(Part):
     begins: Moment | None
     seconds: WindowSeconds
     grace: int = Field(ge=1, le=MOST_SECONDS, description="in seconds")
+
+    @property
+    def tiling(self) -> Tiling:
+        """How time is cut into windows."""
+        return Tiling(timedelta(seconds=self.seconds))
+
+
+class CalendarSettings(Part):
+    """Windows follow this calendar, and have this grace, from a moment on; `begins` is as in `Settings`."""
+
+    kind: Literal["calendar"] = "calendar"
+    begins: Moment | None
+    calendar: CalendarText = Field(description="as in day Europe/Berlin or week Europe/Berlin monday")
+    grace: int = Field(ge=1, le=MOST_SECONDS, description="in seconds")
+
+    @property
+    def tiling(self) -> Tiling:
+        """How time is cut into windows."""
+        return Tiling.read(self.calendar)
+
+
+def settings_of(begins: datetime | None, tiling: Tiling, grace: timedelta) -> Settings | CalendarSettings:
+    """Return the entry that states a tiling and a grace."""
+    late = int(grace.total_seconds())
+    if isinstance(tiling.length, timedelta):
+        return Settings(begins=begins, seconds=int(tiling.length.total_seconds()), grace=late)
+    return CalendarSettings(begins=begins, calendar=str(tiling), grace=late)
 
 
 class Closed(Part):
@@ -257,6 +286,7 @@ class Told(Part):
 Decision: TypeAlias = (
     Opened
     | Settings
+    | CalendarSettings
     | Closed
     | Charging
     | Finished

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from hushcount.campaigns.campaign import Stream
+from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import Window
 from hushcount.senders import Authentication
 from pipelines.handover.paths import Batch
@@ -91,20 +92,20 @@ class Batched:
 
 @dataclass(frozen=True)
 class Times:
-    """The length and grace of windows from the moment `begins` on.
+    """The tiling and grace of windows from the moment `begins` on.
 
     Attributes:
         begins: when the first of these windows begins; None if there were no windows before.
-        length, grace: as in the deployment file.
+        tiling, grace: as in the deployment file.
     """
 
     begins: datetime | None
-    length: timedelta
+    tiling: Tiling
     grace: timedelta
 
     def same(self, other: Times) -> bool:
-        """Return whether other settings have the same length and grace."""
-        return (self.length, self.grace) == (other.length, other.grace)
+        """Return whether other settings have the same tiling and grace."""
+        return (self.tiling, self.grace) == (other.tiling, other.grace)
 
 
 @dataclass(frozen=True)

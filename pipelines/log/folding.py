@@ -78,7 +78,7 @@ class Effects:
                     raise Undecidable(f"belongs to campaign {opened.campaign}")
                 if opened.restored is not None:
                     self._restore(opened.restored, entry.at, here)
-            case entries.Settings() as settings:
+            case entries.Settings() | entries.CalendarSettings() as settings:
                 self._set(settings)
             case entries.Closed() as closed:
                 self._close(closed, entry.at)
@@ -108,7 +108,7 @@ class Effects:
                 self._told[told.window] = {**self._told.get(told.window, {}), **told.up}
                 self._told = dict(sorted(self._told.items())[-TOLD_WINDOWS:])
 
-    def _set(self, settings: entries.Settings) -> None:
+    def _set(self, settings: entries.Settings | entries.CalendarSettings) -> None:
         begins, before, over = settings.begins, self._fold.times, self._fold.closed
         if begins is None and before:
             raise Undecidable("sets the first windows, which an earlier entry did already")
@@ -117,7 +117,7 @@ class Effects:
                 raise Undecidable(f"changes windows from {begins} on, but later windows are closed already")
             # Earlier settings that begin at `begins` or later no longer apply.
             before = tuple(one for one in before if one.begins is None or one.begins < begins)
-        new = Times(begins, timedelta(seconds=settings.seconds), timedelta(seconds=settings.grace))
+        new = Times(begins, settings.tiling, timedelta(seconds=settings.grace))
         # If a change was taken back, two settings in a row are equal, and the second one is left out.
         kept = before[:1] + tuple(one for last, one in pairwise(before) if not one.same(last))
         self._fold = replace(self._fold, times=(*kept, new))

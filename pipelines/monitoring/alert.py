@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hushcount.collection.windows import window_text
 from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.questions.comparing import compared
@@ -41,6 +40,7 @@ class Alert:
     """The changes in a window.
 
     Attributes:
+        shown: the window's name, as people read it.
         before: the number of earlier windows whose counts were added up.
         changes: the changes, at least one, the most certain first.
         flags: what in the window's reports honest clients do not explain, in sentences.
@@ -48,6 +48,7 @@ class Alert:
 
     campaign: str
     window: str
+    shown: str
     before: int
     changes: tuple[Change, ...]
     flags: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class Alert:
         rest = f"; and {more:,} more: see hushcount ask change" if more > 0 else ""
         return Message(
             f"alert_{_digest(self.campaign, self.window, json.dumps(self.told.up, sort_keys=True))}",
-            f"{self.campaign}: window {window_text(self.window)} against the {self.before} before: {said}{rest}",
+            f"{self.campaign}: window {self.shown} against the {self.before} before: {said}{rest}",
             {
                 "campaign": self.campaign,
                 "window": self.window,
@@ -92,7 +93,10 @@ def alert_of(source: Source, part: AlertsPart, told: Mapping[str, Mapping[str, b
     sides = of_windows(source, against=len(windows) - 1)
     found = [one for one in surely_changed(sides, watched(sides, part), part) if _is_news(one, windows, told)]
     flags = tuple(said for one in sides.after.counted for said in one.tally.flags.raised)
-    return Alert(source.name, windows[-1], len(windows) - 1, tuple(found[:_MOST]), flags) if found else None
+    if not found:
+        return None
+    (shown,) = source.names(windows[-1:]).values()
+    return Alert(source.name, windows[-1], shown, len(windows) - 1, tuple(found[:_MOST]), flags)
 
 
 def watched(sides: Sides, part: AlertsPart) -> tuple[Group, ...]:

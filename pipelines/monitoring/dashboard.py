@@ -25,22 +25,23 @@ from pipelines.pages.logo import read_logo
 from pipelines.pages.page import render
 from pipelines.pages.text import sentence
 from pipelines.questions.sources import of_epochs
+from pipelines.questions.spans import Span
 from pipelines.windows.calendar import Calendar
 from pipelines.windows.rules import calendar_of
 
 
-def page_of(deployment: Deployment, now: datetime, last: int) -> str:
+def page_of(deployment: Deployment, now: datetime, span: Span) -> str:
     """Return the page as HTML; this function reads results, logs and ledger, and changes none of them.
 
     Args:
-        last: how many of the newest windows of each campaign the page shows.
+        span: which windows of each campaign the page shows.
 
     Raises:
         UsageError: there is no campaign, or a file cannot be read.
     """
     campaigns, faults = read_epochs(deployment.campaigns)
     made = [
-        panel_of(view, f"campaign-{number}", last)
+        panel_of(view, f"campaign-{number}", span)
         for number, view in enumerate(View(deployment, now, campaigns).each())
     ]
     # The campaign that opens first has results, if any campaign has.
@@ -48,16 +49,15 @@ def page_of(deployment: Deployment, now: datetime, last: int) -> str:
     compared = comparison([shown for _, shown in made if shown is not None])
     panels += [] if compared is None else [compared]
     lead = (
-        lead_of(now, last),
+        lead_of(now, span),
         *(f"Campaign {name} cannot be read: {fault}." for name, fault in faults.items()),
     )
     return titled(deployment, lead, panels)
 
 
-def lead_of(now: datetime, last: int) -> str:
-    """Return the sentence that begins a page of at most `last` windows."""
-    of = "the newest window" if last == 1 else f"the newest {last:,} windows at most"
-    return f"Made at {stamp(now)}, of {of}. Estimates are noisy on purpose: read the intervals."
+def lead_of(now: datetime, span: Span) -> str:
+    """Return the sentence that begins a page of these windows."""
+    return f"Made at {stamp(now)}, of {span}. Estimates are noisy on purpose: read the intervals."
 
 
 def titled(deployment: Deployment, lead: Sequence[str], panels: Sequence[Panel], served: Served | None = None) -> str:
@@ -65,10 +65,10 @@ def titled(deployment: Deployment, lead: Sequence[str], panels: Sequence[Panel],
     own = deployment.file.dashboard
     name = own.name or f"Deployment {deployment.path.resolve().parent.name}"
     logo = None if own.logo is None else read_logo(deployment.base / own.logo)
-    return render(name, lead, panels, "Hushcount", logo, served)
+    return render(name, lead, panels, "Hushcount", logo, served, str(deployment.windows.tiling.clock))
 
 
-def panel_of(view: View, key: str, last: int, before: Known | None = None) -> tuple[Panel, Shown | None]:
+def panel_of(view: View, key: str, span: Span, before: Known | None = None) -> tuple[Panel, Shown | None]:
     """Return the panel of a campaign, and the campaign's results if it has any.
 
     The last blocks of the panel are those of `health_of`.
@@ -77,11 +77,13 @@ def panel_of(view: View, key: str, last: int, before: Known | None = None) -> tu
         key: names the campaign on its page.
         before: the numbers of an earlier panel of this campaign.
     """
-    health = health_of(view, key, last)
+    health = health_of(view, key, span)
     try:
-        shown = Shown(of_epochs(view.deployment, view.epochs, last), key, _calendar(view), Known(before))
+        source = span.of(of_epochs(view.deployment, view.epochs, span.last))
+        shown = Shown(source, key, _calendar(view), Known(before))
         found = discovered_of(shown)
         asked = (
+            *([Prose(f"{key}-overlaps", "Windows", tuple(map(sentence, source.overlaps)))] if source.overlaps else []),
             *numbers_of(shown),
             *(() if shown.is_mean else (trend_of(shown), *changes_of(shown), *groups_of(shown))),
             *([] if found is None else [found]),
@@ -98,13 +100,13 @@ def _calendar(view: View) -> Calendar:
         return calendar_of(view.deployment, view.fold)
     except HushcountError:
         windows = view.deployment.windows
-        return Calendar((Times(None, windows.length, windows.grace),))
+        return Calendar((Times(None, windows.tiling, windows.grace),))
 
 
-def health_of(view: View, key: str, last: int) -> tuple[Block, ...]:
+def health_of(view: View, key: str, span: Span) -> tuple[Block, ...]:
     """Return a campaign's counts and budget; if the ledger cannot be read, the counts are still shown."""
     parts: tuple[tuple[str, str, Callable[[], Block]], ...] = (
-        ("hops", "Reports by hop", lambda: hops_of(view, key, last)),
+        ("hops", "Reports by hop", lambda: hops_of(view, key, span)),
         ("budget", "Privacy budget", lambda: budget_of(view, key)),
     )
     return tuple(_made(f"{key}-{name}", heading, made) for name, heading, made in parts)

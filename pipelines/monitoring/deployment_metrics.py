@@ -130,7 +130,7 @@ def _of_log(found: Numbers, view: View) -> None:
 
 def _undone(view: View) -> set[datetime]:
     """Return the ends of past windows that are not closed, or have a batch that has not passed every hop here."""
-    fold, length = view.fold, view.deployment.windows.length
+    fold, tiling = view.fold, view.deployment.windows.tiling
     ends = {one.window.end for one in view.intake.listed if one.window.end <= view.now}
     batches = fold.made_batches
     if not view.deployment.shuffles:
@@ -141,7 +141,7 @@ def _undone(view: View) -> set[datetime]:
         hops = ["unknown"] if file is None else hop_names(file, view.deployment.file.parties)
         if not fold.hops_of(batch.name).keys() >= set(hops):
             window = fold.known_windows.get(batch.window)
-            ends.add(window_start(batch.window) + length if window is None else window.end)
+            ends.add(tiling.window_at(window_start(batch.window)).end if window is None else window.end)
     return ends
 
 

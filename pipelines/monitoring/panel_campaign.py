@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from hushcount.collection.windows import window_names
 from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.statement import statement
 from pipelines.monitoring.known import Known
@@ -38,7 +37,7 @@ class Shown:
     @cached_property
     def windows(self) -> Mapping[str, str]:
         """A short name of each window."""
-        return window_names(self.source.windows)
+        return self.source.names(self.source.windows)
 
     @cached_property
     def times(self) -> Mapping[str, tuple[int, int]]:

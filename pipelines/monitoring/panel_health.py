@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import timezone, tzinfo
 
 from hushcount.collection.windows import window_names
 from pipelines.audit.foresight import budget
@@ -14,6 +15,7 @@ from pipelines.ledger import overview
 from pipelines.monitoring.panel_campaign import seconds_of
 from pipelines.pages.figures import Block, Column, Figure, Part, Prose, Row
 from pipelines.pages.text import sentence
+from pipelines.questions.spans import Span
 from pipelines.windows.calendar import Calendar
 from pipelines.windows.rules import calendar_of
 
@@ -21,10 +23,10 @@ _HEADS = ("window", "hop and stream", "received", "went on", "rejected")
 _COLLECTED = "collected"
 
 
-def hops_of(view: View, key: str, last: int) -> Figure:
-    """Return a figure of the reports of each hop in the last windows, with a sentence for each difference."""
+def hops_of(view: View, key: str, span: Span) -> Figure:
+    """Return a figure of the reports of each hop in chosen windows, with a sentence for each difference."""
     account = account_of(view)
-    rows = [*columns_of(account, last, calendar_of(view.deployment, view.fold))]
+    rows = [*columns_of(account, span, calendar_of(view.deployment, view.fold), view.deployment.windows.tiling.clock)]
     says = (
         *(f"DIFFERENCE {difference}" for difference in account.differences),
         *(f"Given up: {says}" for says in account.given_up),
@@ -35,11 +37,11 @@ def hops_of(view: View, key: str, last: int) -> Figure:
     return Figure(f"{key}-hops", "Reports by hop", says, "columns", _HEADS, tuple(rows), most=len(rows), notes=notes)
 
 
-def columns_of(account: Account, last: int, calendar: Calendar) -> Iterator[Row]:
-    """Yield a row for each stream and hop of the last windows, marked as wrong if its numbers do not add up."""
+def columns_of(account: Account, span: Span, calendar: Calendar, zone: tzinfo = timezone.utc) -> Iterator[Row]:
+    """Yield a row for each stream and hop of the chosen windows, marked as wrong if its numbers do not add up."""
     known = {counts.window for counts in account.windows} | {hop.batch.split("-")[0] for hop in account.hops}
-    windows = sorted(known)[-last:]
-    short = window_names(windows)
+    windows = span.chosen(sorted(known), None, zone)
+    short = window_names(windows, zone)
     for counts in account.windows:
         if counts.window in short:
             wrong = sum(counts.states.values()) != counts.received

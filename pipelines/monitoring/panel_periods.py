@@ -8,27 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from hushcount.arrays import FloatArray
+from hushcount.collection.tilings import Tiling
+from hushcount.collection.windows import Window
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.totals import Totals, total
+from hushcount.window_starts import UNITS
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.series import Grain, Series
 from pipelines.questions.selection import declared_groups
 
-_DAY = timedelta(days=1)
-
 
 @dataclass(frozen=True)
 class Period:
-    """A day, week or month in UTC, and its windows.
+    """A day, week or month of a zone, and its windows.
 
     Attributes:
         places: of the results whose windows begin in the period, among all results.
@@ -42,7 +43,7 @@ class Period:
 
 
 def longer(shown: Shown, windows: Series) -> Mapping[Grain, Series]:
-    """Return the totals of days, weeks (from Monday on) and months, in UTC; each window belongs to where it begins.
+    """Return the totals of days, weeks (from Monday on) and months; each window belongs to where it begins.
 
     A grain is left out if it has fewer than two periods, or no period with two windows.
 
@@ -51,38 +52,34 @@ def longer(shown: Shown, windows: Series) -> Mapping[Grain, Series]:
     """
     groups = (*(Group(item, (item,)) for item in shown.source.followed), *declared_groups(shown.source))
     found: dict[Grain, Series] = {}
-    for grain in ("day", "week", "month"):
-        periods = periods_of(grain, windows.times)
+    for grain in UNITS:
+        periods = periods_of(Tiling(grain, str(shown.source.zone)), windows.times)
         if 2 <= len(periods) < len(set(windows.times)):
             found[grain] = _totals(shown, windows, groups, periods)
     return found
 
 
-def periods_of(grain: Grain, times: Sequence[tuple[int, int]]) -> tuple[Period, ...]:
-    """Return the periods in which windows begin; `times` has begin and end of each window, in seconds since 1970."""
-    places: dict[tuple[datetime, datetime], list[int]] = {}
+def periods_of(tiling: Tiling, times: Sequence[tuple[int, int]]) -> tuple[Period, ...]:
+    """Return the periods in which windows begin.
+
+    Args:
+        tiling: of the periods: days, weeks or months of a zone.
+        times: begin and end of each window, in seconds since 1970.
+    """
+    places: dict[Window, list[int]] = {}
     for place, (begin, _) in enumerate(times):
-        places.setdefault(_period(grain, datetime.fromtimestamp(begin, timezone.utc)), []).append(place)
+        places.setdefault(tiling.window_at(datetime.fromtimestamp(begin, timezone.utc)), []).append(place)
     return tuple(
-        Period(*ends, tuple(own), _lacks(ends, sorted({times[place] for place in own}))) for ends, own in places.items()
+        Period(one.start, one.end, tuple(own), _lacks(one, sorted({times[place] for place in own})))
+        for one, own in places.items()
     )
 
 
-def _lacks(ends: tuple[datetime, datetime], windows: Sequence[tuple[int, int]]) -> bool:
+def _lacks(period: Window, windows: Sequence[tuple[int, int]]) -> bool:
     """Return whether there is room for another window, as long as the first, that begins in the period."""
-    begin, end = (one.timestamp() for one in ends)
+    begin, end = period.start.timestamp(), period.end.timestamp()
     gap = any(before[1] < after[0] for before, after in pairwise(windows))
     return gap or 2 * windows[0][0] - windows[0][1] >= begin or windows[-1][1] < end
-
-
-def _period(grain: Grain, moment: datetime) -> tuple[datetime, datetime]:
-    """Return begin and end of the period that contains a moment."""
-    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    if grain == "month":
-        first = day.replace(day=1)
-        return first, (first + 31 * _DAY).replace(day=1)
-    first = day - day.weekday() * _DAY if grain == "week" else day
-    return first, first + (7 * _DAY if grain == "week" else _DAY)
 
 
 def _totals(shown: Shown, windows: Series, groups: tuple[Group, ...], periods: Sequence[Period]) -> Series:
@@ -94,7 +91,7 @@ def _totals(shown: Shown, windows: Series, groups: tuple[Group, ...], periods: S
         parts.append(shown.known.of((paths, groups), partial(_in_period, part, groups)))
     count, low, high, p_value = np.stack(parts, axis=-1)
     found = p_value <= (1.0 - Levels().confidence) / count.size
-    labels = tuple(f"{one.begin:%Y-%m-%d}" for one in periods)
+    labels = tuple(f"{one.begin.astimezone(source.zone):%Y-%m-%d}" for one in periods)
     times = tuple((int(one.begin.timestamp()), int(one.end.timestamp())) for one in periods)
     reports = tuple(sum(source.counted[place].reports for place in one.places) for one in periods)
     short = tuple(number for number, one in enumerate(periods) if one.partial)

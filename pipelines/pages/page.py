@@ -24,22 +24,25 @@ def render(
     foot: str,
     logo: str | None = None,
     served: Served | None = None,
+    zone: str = "UTC",
 ) -> str:
     """Return a page with a heading, first sentences, panels (as tabs, if there are several), and a last line.
 
     Args:
         logo: data address of a picture beside the title.
         served: where the page gets what it does not hold; None: it is a file that holds all.
+        zone: the time zone of its charts.
     """
     level = 2 if len(panels) == 1 and not panels[0].title else 3
     tabs = ""
     if len(panels) > 1:
         links = "".join(f"<li><a href='#{panel.key}'>{isolated(panel.title)}</a></li>" for panel in panels)
         tabs = f"<ul class='tabs' aria-label='Parts of this page'>{links}</ul>"
+    zoned = {} if zone == "UTC" else {"zone": zone}
     picture = "" if logo is None else f"<img class='logo' alt='' src='{escaped(logo)}'>"
     return (
         f"{head_of(title, served=served is not None)}"
-        f"<body{_attributes({} if served is None else served.attributes)}><main>"
+        f"<body{_attributes({**({} if served is None else served.attributes), **zoned})}><main>"
         f"<h1>{picture}{isolated(title)}</h1>{_paragraphs(lead)}{tabs}"
         f"{''.join(_panel(panel, level, served) for panel in panels)}<footer>{escaped(foot)}</footer></main>"
         f"<script type='module'>{script()}</script></body></html>\n"

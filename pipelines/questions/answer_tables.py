@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from rich.console import RenderableType
 
-from hushcount.collection.windows import is_window, window_names, window_text
+from hushcount.collection.windows import is_window
 from hushcount.questions.means import range_of
 from pipelines.console.charts import Bar, sparkline
 from pipelines.console.tables import Table
@@ -25,22 +25,15 @@ _COLUMNS = 7
 Row = Mapping[str, Any]
 
 
-def short_names(windows: Sequence[str]) -> dict[str, str]:
-    """Return a short name of each window, by name; a result folder's name is its path, which is not shortened."""
-    if all(map(is_window, windows)):
-        return window_names(windows)
-    return {window: window for window in windows}
-
-
 def title_of(source: Source) -> str:
     """Return a title: the campaign's name and the windows of the question."""
-    short, windows = short_names(source.windows), source.windows
+    short, windows = source.names(source.windows), source.windows
     kind = "windows" if all(map(is_window, windows)) else "results"
     many = f"{len(windows):,} {kind} from {short[windows[0]]} to {short[windows[-1]]}"
     return f"{source.name}, {many if len(windows) > 1 else short[windows[0]]}"
 
 
-def over_windows(title: str, table: pa.Table, names: Sequence[str], head: str = "item") -> Iterator[RenderableType]:
+def over_windows(source: Source, table: pa.Table, names: Sequence[str], head: str = "item") -> Iterator[RenderableType]:
     """Yield a table with a row for each name and a column for each of the last windows: counts, errors and shares.
 
     Args:
@@ -50,7 +43,7 @@ def over_windows(title: str, table: pa.Table, names: Sequence[str], head: str = 
     rows = table.to_pylist()
     places = _places(rows)
     windows = list(dict.fromkeys(window for window, _ in places))[-_COLUMNS:]
-    short = short_names(windows)
+    short = source.names(windows)
     # A window with reports of two epochs has two columns.
     columns = {
         (window, epoch): short[window] + (f" epoch {epoch}" if [one for one, _ in places].count(window) > 1 else "")
@@ -59,8 +52,8 @@ def over_windows(title: str, table: pa.Table, names: Sequence[str], head: str = 
     }
     cells = {(row[head], row["window"], row["epoch"]): _count(row) for row in rows}
     lines = [(shown(name), *(cells.get((name, *place), "") for place in columns)) for name in names]
-    where = ", by first moment of the window, UTC" if _of_windows(rows) else ", by result"
-    yield Table(f"{title}: counts ± errors, and shares{where}", (head, *columns.values()), lines, words=(head,))
+    where = f", by first moment of the window, {source.zone}" if _of_windows(rows) else ", by result"
+    yield Table(f"{source.name}: counts ± errors, and shares{where}", (head, *columns.values()), lines, words=(head,))
 
 
 def trends(title: str, table: pa.Table, names: Sequence[str]) -> Iterator[RenderableType]:
@@ -156,10 +149,10 @@ def _share(row: Row, column: str) -> float:
 def quantiles(source: Source, table: pa.Table) -> Table:
     """Return a table with a row for each window and share of `quantile_table`, with intervals for all rows together."""
     rows = table.to_pylist()
-    short = short_names([row["window"] for row in rows])
+    short = source.names(row["window"] for row in rows)
     lines = [
         (
-            short.get(row["window"], row["window"]),
+            short[row["window"]],
             f"{row['reports']:,}",
             f"{100 * row['at']:g}%",
             row["bin"],
@@ -174,10 +167,10 @@ def quantiles(source: Source, table: pa.Table) -> Table:
 def means(source: Source, table: pa.Table) -> Table:
     """Return a table with a row for each window of `mean_table`, with intervals for all rows together."""
     rows = table.to_pylist()
-    short = short_names([row["window"] for row in rows])
+    short = source.names(row["window"] for row in rows)
     lines = [
         (
-            short.get(row["window"], row["window"]),
+            short[row["window"]],
             f"{row['reports']:,}",
             numeral(row["mean"], row["standard_error"]),
             _numerals(row, "low_all", "high_all"),
@@ -216,24 +209,21 @@ def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> 
     return Table(title, heads, lines, words=("item", *sides))
 
 
-def discovered(title: str, rows: Sequence[Row]) -> Table:
+def discovered(source: Source, title: str, rows: Sequence[Row]) -> Table:
     """Return a table of discovered values; `rows`: the last row of each value in `new_table`, with the newest count."""
+    short = source.names(row[name] for row in rows for name in ("first_seen", "last_seen"))
     lines = [
         (
             shown(row["item"]),
             id_of(row["item"]),
-            _day(row["first_seen"]),
-            _day(row["last_seen"]),
+            short[row["first_seen"]],
+            short[row["last_seen"]],
             "listed" if row["listed"] else row["decision"],
             "" if row["count"] is None else _count(row),
         )
         for row in rows
     ]
     return Table(title, ("value", "id", "first seen", "last seen", "state", "newest count"), lines, words=("value",))
-
-
-def _day(window: str) -> str:
-    return window_text(window) if is_window(window) else window
 
 
 def _between(low: float, high: float, text: Callable[[float], str]) -> str:

@@ -23,16 +23,14 @@ from pipelines.questions.population import in_population, with_population
 from pipelines.questions.selection import Chosen, counted_in_all, each_item, read_groups
 from pipelines.questions.sides import Sides
 from pipelines.questions.sources import Source, from_folders, from_store
-from pipelines.questions.spans import Span
-
-_NO_CHOICE = Span()
+from pipelines.questions.spans import NEWEST, Span
 
 
 def source_of(
     config: Path,
     campaigns: Sequence[str] | None,
     directories: Sequence[str] | None,
-    span: Span = _NO_CHOICE,
+    span: Span = NEWEST,
     *,
     usual: int | None = 30,
 ) -> Source:
@@ -49,7 +47,8 @@ def source_of(
     if directories:
         if span.is_named:
             raise UsageError(
-                "--window, --from and --to choose windows of a store, but --result gives folders: give one of the two"
+                "--window, --from, --to and --month choose windows of a store, but --result gives folders: give one of "
+                "the two"
             )
         return span.of(from_folders(campaigns, directories))
     if campaigns is not None and len(campaigns) != 1:
@@ -86,6 +85,7 @@ def answer(
         put_table(out, table)
     if question != "mean":
         says = [*says, *of_ends([one for source in sources for one in source.counted])]
+    says = [*says, *dict.fromkeys(one for source in sources for one in source.overlaps)]
     windows = list(dict.fromkeys(window for source in sources for window in source.windows))
     data: dict[str, Any] = {
         "question": question,

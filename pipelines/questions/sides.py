@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hushcount.collection.windows import window_text
 from hushcount.errors import NotYet, UsageError
 from pipelines.deployment.settings import Deployment
-from pipelines.questions.answer_tables import short_names
 from pipelines.questions.sources import Source, from_folders, from_store
+from pipelines.questions.spans import NEWEST, Span, month_before
 
 USUAL = 7
 """The page and the alerts compare the newest window with the sum of this number of windows before the newest."""
@@ -31,56 +30,46 @@ class Sides:
         return self.before, self.after
 
 
-def of_windows(
-    source: Source, before: str | None = None, after: str | None = None, last: int = 1, against: int | None = None
-) -> Sides:
-    """Return two sides of one campaign: two named windows, or the last windows and the windows before them.
+def of_windows(source: Source, span: Span = NEWEST, against: int | Span | None = None) -> Sides:
+    """Return two sides of one campaign: the chosen windows, and windows before them.
 
     Args:
-        before, after: names of windows, as `Source.named` reads them. By default `after` is the newest window, and
-            `before` the window before `after`.
-        last, against: if no window is named, the numbers of windows on the side after and on the side before; the
-            default of `against` is `last`.
+        source: all windows of the campaign.
+        span: the windows of the side after; by default the newest.
+        against: the windows of the side before, or their number. None: the month before a month, or else as many
+            windows as on the side after.
 
     Raises:
         UsageError: a window has no results or is on both sides.
         NotYet: there are too few windows.
     """
     windows = source.windows
-    if before is not None or after is not None:
-        if last != 1 or against is not None:
+    after = span.of(source, usual=1)
+    if against is None and span.month is not None:
+        against = Span(month=month_before(span.month))
+    if isinstance(against, Span):
+        before = against.of(source)
+        if both := [one for one in before.windows if one in after.windows]:
             raise UsageError(
-                "--from and --to name windows, --last and --against count windows: give either names or numbers"
+                f"window {_named(source, both[:1])} is on both sides, must be on one: give another --against"
             )
-        end = windows[-1] if after is None else source.named(after)
-        place = windows.index(end)
-        if before is None and not place:
-            raise UsageError(f"window {window_text(end)} is the first with results: give another window by --from")
-        begin = windows[place - 1] if before is None else source.named(before)
-        if begin == end:
-            raise UsageError(
-                f"window {window_text(end)} is on both sides, must be on one: give another one by --from or --to"
-            )
-        sides = [begin], [end]
     else:
-        many = last if against is None else against
-        if len(windows) < last + many:
-            smaller = ", or give a smaller --last or --against" if last + many > 2 else ""
-            wait = f"wait for the next window's result{smaller}"
+        many, there = against or len(after.windows), windows.index(after.windows[0])
+        if there < many:
             raise NotYet(
-                f"{source.name} has results of {len(windows)} window{'s' if len(windows) > 1 else ''}, a change needs "
-                f"{last + many}, {last} after and {many} before: {wait}"
+                f"{source.name} has results of {there} windows before {_named(source, after.windows[:1])}, a change "
+                f"needs {many} there: wait for the next window's result, or give a smaller --last or --against"
             )
-        sides = list(windows[-last - many : -last]), list(windows[-last:])
-    first, second = (_named(side, windows) for side in sides)
-    return Sides(source.of(sides[0]), source.of(sides[1]), (first, second))
+        before = source.of(windows[there - many : there])
+    first, second = (_named(source, side.windows) for side in (before, after))
+    return Sides(before, after, (first, second))
 
 
-def of_campaigns(deployment: Deployment, campaigns: Sequence[str], last: int = 1, window: str | None = None) -> Sides:
-    """Return two campaigns as sides, in the last windows in which both have results, or in the window `window`.
+def of_campaigns(deployment: Deployment, campaigns: Sequence[str], span: Span = NEWEST) -> Sides:
+    """Return two campaigns as sides, in those windows in which both have results; by default in the newest of them.
 
     Raises:
-        UsageError: `campaigns` are not two, or too few windows have results of both campaigns.
+        UsageError: `campaigns` are not two, or have fewer windows in common than `span.last`; or as in `Span.chosen`.
     """
     if len(campaigns) != 2 or len(set(campaigns)) != 2:
         raise UsageError(
@@ -88,16 +77,14 @@ def of_campaigns(deployment: Deployment, campaigns: Sequence[str], last: int = 1
         )
     first, second = (from_store(deployment, campaign) for campaign in campaigns)
     names = (first.name, second.name)
-    if window is not None:
-        sides = [one.of([one.named(window)]) for one in (first, second)]
-        return Sides(sides[0], sides[1], names, names, _named(sides[0].windows, sides[0].windows))
     common = [one for one in first.windows if one in set(second.windows)]
-    if len(common) < last:
+    if len(common) < (span.last or 1):
         raise UsageError(
-            f"{first.name} and {second.name} have {len(common)} windows in common, must have at least {last}: give "
-            "a smaller --last, or wait for more"
+            f"{first.name} and {second.name} have {len(common)} windows in common, must have at least "
+            f"{span.last or 1}: give a smaller --last, or wait for more"
         )
-    return Sides(first.of(common[-last:]), second.of(common[-last:]), names, names, _named(common[-last:], common))
+    sides = [span.of(one.of(common), usual=1) for one in (first, second)]
+    return Sides(sides[0], sides[1], names, names, _named(first.of(common), sides[0].windows))
 
 
 def of_folders(campaigns: Sequence[str] | None, directories: Sequence[str]) -> Sides:
@@ -113,7 +100,7 @@ def of_folders(campaigns: Sequence[str] | None, directories: Sequence[str]) -> S
     return Sides(sides[0], sides[1], (directories[0], directories[1]))
 
 
-def _named(side: Sequence[str], windows: Sequence[str]) -> str:
-    short = short_names(windows)
+def _named(of: Source, side: Sequence[str]) -> str:
+    short = of.names(of.windows)
     first, last = short[side[0]], short[side[-1]]
     return first if len(side) == 1 else f"{first} to {last}"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone, tzinfo
 from functools import cached_property
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.clock import MACHINE
-from hushcount.collection.windows import is_window, time_prefix, window_names
+from hushcount.collection.windows import is_window, window_names
 from hushcount.errors import NotYet, UsageError
 from hushcount.questions.counted import Counted
 from hushcount.questions.selecting import Choice
@@ -28,8 +28,6 @@ from pipelines.windows.collecting import collecting
 from pipelines.windows.intake import intake_of
 from pipelines.windows.rules import calendar_of
 from pipelines.windows.stored import stored_files
-
-_COMPACT = str.maketrans("", "", "-: ")
 
 
 @dataclass(frozen=True)
@@ -73,12 +71,14 @@ class Source:
         name: id of the campaign; if the folders are of several campaigns, the ids of all of them.
         places: at least one result, one for each window and epoch, the oldest first.
         deployment, epochs: deployment and epochs of a store; None for folders.
+        overlaps: a sentence for each window that only overlaps the range from which the windows were chosen.
     """
 
     name: str
     places: tuple[Place, ...]
     deployment: Deployment | None = None
     epochs: Epochs | None = None
+    overlaps: tuple[str, ...] = ()
 
     @cached_property
     def counted(self) -> tuple[Counted, ...]:
@@ -89,6 +89,21 @@ class Source:
     def windows(self) -> tuple[str, ...]:
         """The names of the windows, the oldest first; the name of a window with two epochs is listed once."""
         return tuple(dict.fromkeys(place.window for place in self.places))
+
+    @property
+    def zone(self) -> tzinfo:
+        """The zone in which the days of windows begin."""
+        return timezone.utc if self.deployment is None else self.deployment.windows.tiling.clock
+
+    def names(self, windows: Iterable[str]) -> dict[str, str]:
+        """Return the names of windows as people read them; a result folder's name is its path.
+
+        Args:
+            windows: also as `hushcount.questions.sides.added_up` names windows that it adds up: FIRST to LAST.
+        """
+        ends = {window: window.split(" to ") for window in windows}
+        named = window_names({end for both in ends.values() for end in both if is_window(end)}, self.zone)
+        return {window: " to ".join(named.get(end, end) for end in both) for window, both in ends.items()}
 
     @property
     def dictionary(self) -> Dictionary | None:
@@ -134,63 +149,14 @@ class Source:
         calendar = calendar_of(self.deployment, Logs(self.deployment).read(self.name))
         return {name: calendar.named(name).end for name in self.windows}
 
-    def of(self, windows: Sequence[str]) -> Source:
+    def of(self, windows: Sequence[str], overlaps: Sequence[str] = ()) -> Source:
         """Return a source with the results of these windows only; a tally that was read is not read again."""
         chosen = set(windows)
-        part = replace(self, places=tuple(place for place in self.places if place.window in chosen))
+        places = tuple(place for place in self.places if place.window in chosen)
+        part = replace(self, places=places, overlaps=(*self.overlaps, *overlaps))
         if "counted" in self.__dict__:
             part.__dict__["counted"] = tuple(one for one in self.counted if one.window in chosen)
         return part
-
-    def named(self, window: str) -> str:
-        """Return the name of the window that a text means, such as 2026-11-22, 2026-11-22T13:00Z, or the name itself.
-
-        Raises:
-            UsageError: the text means no window with results, or several windows.
-        """
-        if window in self.windows:
-            return window
-        begin = window.translate(_COMPACT)
-        fits = [one for one in self.windows if begin and is_window(one) and one.startswith(begin.removesuffix("Z"))]
-        if len(fits) == 1:
-            return fits[0]
-        if fits:
-            raise UsageError(
-                f"window {window!a} may mean {len(fits)} windows: give one, as {window_names(fits)[fits[0]]}"
-            )
-        raise UsageError(f"window is {window!a}, must be {self._range}")
-
-    def between(self, first: str | None, end: str | None) -> Source:
-        """Return a source with the windows that begin in a range of time, in UTC.
-
-        Args:
-            first, end: a month, day, hour, minute or second, as 2026-12, 2026-12-24 or 2026-12-24T13:00Z; all windows
-                that begin in it are in the range. None: from the oldest, or to the newest window.
-
-        Raises:
-            UsageError: a text is no time, or no window with results begins in the range.
-        """
-        begin, last = (_prefix(name, text) for name, text in (("--from", first), ("--to", end)))
-        chosen = [one for one in self.windows if begin <= one[: len(begin)] and one[: len(last)] <= last]
-        if chosen:
-            return self.of(chosen)
-        given = " ".join(f"{name} {text}" for name, text in (("--from", first), ("--to", end)) if text is not None)
-        raise UsageError(f"no window begins in {given}: choose {self._range}")
-
-    @property
-    def _range(self) -> str:
-        first, *others = window_names(self.windows).values()
-        if not others:
-            return f"{first}, the only one with results"
-        return f"one of the {len(others) + 1:,} windows with results, {first} to {others[-1]}"
-
-
-def _prefix(option: str, text: str | None) -> str:
-    """Return `time_prefix` of an option's text, and for None how every name begins; UsageError: it is no time."""
-    prefix = "" if text is None else time_prefix(text)
-    if prefix is None:
-        raise UsageError(f"{option} is {text!a}, must be a time, as 2026-12, 2026-12-24 or 2026-12-24T13:00Z")
-    return prefix
 
 
 def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -> list[Place]:
@@ -209,30 +175,26 @@ def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -
     return found[::-1]
 
 
-def from_store(
-    deployment: Deployment, campaign: str | None, last: int | None = None, window: str | None = None
-) -> Source:
+def from_store(deployment: Deployment, campaign: str | None, last: int | None = None) -> Source:
     """Return the results of a campaign in a deployment's store.
 
     Args:
         campaign: id of the campaign; None: the only campaign.
         last: number of newest windows; None: all windows.
-        window: the only window to take, as a text that `Source.named` reads; None: as many windows as `last` says.
 
     Raises:
-        UsageError: the campaign or the window does not exist.
+        UsageError: the campaign does not exist.
         NotYet: the campaign has no result yet.
     """
-    return of_epochs(deployment, require_campaign(deployment.campaigns, campaign), last, window)
+    return of_epochs(deployment, require_campaign(deployment.campaigns, campaign), last)
 
 
-def of_epochs(deployment: Deployment, epochs: Epochs, last: int | None = None, window: str | None = None) -> Source:
+def of_epochs(deployment: Deployment, epochs: Epochs, last: int | None = None) -> Source:
     """Return the results of the campaign with these epochs; all else is as in `from_store`."""
-    places = places_of(deployment, epochs, last if window is None else None)
+    places = places_of(deployment, epochs, last)
     if not places:
         raise NotYet(f"campaign {epochs.campaign} has no results yet: {_outlook(deployment, epochs)}")
-    source = Source(epochs.campaign, tuple(places), deployment, epochs)
-    return source if window is None else source.of([source.named(window)])
+    return Source(epochs.campaign, tuple(places), deployment, epochs)
 
 
 def _outlook(deployment: Deployment, epochs: Epochs) -> str:

@@ -1,11 +1,19 @@
-"""The windows of a question, as options choose them: the newest, one window, or a range."""
+"""The windows of a question, as options choose them: the newest, one window, a range, or a month."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta, timezone, tzinfo
 
+from hushcount.collection.periods import ALWAYS, Period, period_of
+from hushcount.collection.windows import is_window, window_names, window_start
 from hushcount.errors import UsageError
+from pipelines.console.tables import stamp
 from pipelines.questions.sources import Source
+
+MOST_WINDOWS = 1_000_000
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -14,34 +22,157 @@ class Span:
 
     Attributes:
         last: number of newest windows; None: the question's own number.
-        window: the only window.
-        first, end: the range of windows, as `Source.between` reads it.
+        window: the only window, as `named` reads it.
+        first, end: months, days or parts of a day: all windows that begin from `first` to `end`, inclusive. None: from
+            the oldest window, or to the newest.
+        month: all windows that begin in it.
+
+    Raises:
+        UsageError: windows are chosen in two ways, or a text is no time.
     """
 
     last: int | None = None
     window: str | None = None
     first: str | None = None
     end: str | None = None
+    month: str | None = None
 
     def __post_init__(self) -> None:
-        ways = {"--last": self.last, "--window": self.window, "--from or --to": self.first or self.end}
-        given = [name for name, value in ways.items() if value is not None]
+        named = {"--window": self.window, "--month": self.month, "--from or --to": self.first or self.end}
+        given = [name for name, value in {"--last": self.last, **named}.items() if value is not None]
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} choose windows in two ways: give one of them")
+        period = self.period()
+        if period is not None and period.start >= period.end:
+            raise UsageError(f"--from {self.first} is later than --to {self.end}: exchange them")
+
+    def __str__(self) -> str:
+        if self.window is not None:
+            return f"window {self.window}"
+        if self.month is not None:
+            return f"the windows that begin in {self.month}"
+        if self.first or self.end:
+            sides = [*([f"from {self.first}"] if self.first else []), *([f"to {self.end}"] if self.end else [])]
+            return f"the windows that begin {' '.join(sides)}"
+        return "the newest window" if self.last == 1 else f"the newest {self.last:,} windows at most"
 
     @property
     def is_named(self) -> bool:
-        """Whether the windows are chosen by their names, which result folders do not have."""
-        return self.window is not None or self.first is not None or self.end is not None
+        """Whether the windows are chosen by time, which result folders do not have."""
+        return self.window is not None or self.period() is not None
 
-    def of(self, source: Source) -> Source:
-        """Return a source with the chosen windows only.
+    def period(self, zone: tzinfo = timezone.utc) -> Period | None:
+        """Return the range or the month, as a zone has it; None: the windows are not chosen so."""
+        if self.month is not None:
+            period = _read("--month", self.month, zone)
+            if period.end - period.start <= _DAY:
+                raise UsageError(f"--month is {self.month!a}, must be a month, as 2026-12")
+            return period
+        if self.first is None and self.end is None:
+            return None
+        first, end = (
+            ALWAYS if text is None else _read(name, text, zone)
+            for name, text in (("--from", self.first), ("--to", self.end))
+        )
+        return Period(first.start, end.end)
+
+    def chosen(self, windows: Sequence[str], usual: int | None = None, zone: tzinfo = timezone.utc) -> list[str]:
+        """Return the chosen ones of windows, the oldest first.
+
+        Args:
+            windows: names of windows, the oldest first; of result folders: the folders.
+            usual: number of newest windows if nothing is chosen; None: all.
+            zone: that of days and months.
 
         Raises:
-            UsageError: the text of a window means no window with results, or several; or the range has none.
+            UsageError: the text of a window means none of the windows, or several; or the range has none.
         """
+        if not windows:
+            return []
         if self.window is not None:
-            return source.of([source.named(self.window)])
-        if self.is_named:
-            return source.between(self.first, self.end)
-        return source if self.last is None else source.of(source.windows[-self.last :])
+            return [named(self.window, windows, zone)]
+        if (period := self.period(zone)) is None:
+            last = self.last or usual
+            return list(windows if last is None else windows[-last:])
+        if chosen := [*filter(period.begins, windows)]:
+            return chosen
+        raise UsageError(f"{self} have no results: choose {_range(windows, zone)}")
+
+    def of(self, source: Source, usual: int | None = None) -> Source:
+        """Return a source with the chosen windows only, and sentences on windows that only overlap the range.
+
+        Raises:
+            UsageError: for the same reasons as in `chosen`.
+        """
+        chosen = self.chosen(source.windows, usual, source.zone)
+        return source.of(chosen, [*self._overlaps(source, chosen)])
+
+    def _overlaps(self, source: Source, chosen: Sequence[str]) -> Iterator[str]:
+        if (period := self.period(source.zone)) is None:
+            return
+        for window, short in source.names(source.windows).items():
+            end, name = source.ends[window], f"window {short}"
+            if window in chosen and end > period.end:
+                yield f"{name} ends at {stamp(end)}, after the range: all of it counts here"
+            elif window_start(window) < period.start < end:
+                yield f"{name} ends at {stamp(end)}, in the range, and began before it: nothing of it counts here"
+
+
+NEWEST = Span()
+"""The usual windows of a question."""
+
+
+def month_before(month: str) -> str:
+    """Return the month before one, as in 2026-11."""
+    start = _read("--month", month, timezone.utc).start
+    return f"{start - _DAY:%Y-%m}"
+
+
+def against_of(text: str | None) -> int | Span | None:
+    """Return what `--against` names: a number of windows, or the windows that begin in a month, day or hour.
+
+    Raises:
+        UsageError: the text is neither.
+    """
+    if text is None:
+        return None
+    if text.isdecimal() and 1 <= int(text) <= MOST_WINDOWS:
+        return int(text)
+    if period_of(text) is None:
+        raise UsageError(
+            f"--against is {text!a}, must be a number of windows from 1 to {MOST_WINDOWS:,}, or a time, as 2026-12 or "
+            "2026-12-24"
+        )
+    return Span(first=text, end=text)
+
+
+def named(text: str, windows: Sequence[str], zone: tzinfo = timezone.utc) -> str:
+    """Return the name of the window that a text means, such as 2026-11-22, 2026-11-22T13:00Z, or the name itself.
+
+    Raises:
+        UsageError: the text means none of the windows, or several.
+    """
+    if text in windows:
+        return text
+    period = period_of(text, zone)
+    fits = [] if period is None else [one for one in windows if is_window(one) and period.begins(one)]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        example = window_names(fits, zone)[fits[0]]
+        raise UsageError(f"window {text!a} may mean {len(fits)} windows: give one, as {example}")
+    raise UsageError(f"window is {text!a}, must be {_range(windows, zone)}")
+
+
+def _read(option: str, text: str, zone: tzinfo) -> Period:
+    period = period_of(text, zone)
+    if period is None:
+        raise UsageError(f"{option} is {text!a}, must be a time, as 2026-12, 2026-12-24 or 2026-12-24T13:00Z")
+    return period
+
+
+def _range(windows: Sequence[str], zone: tzinfo) -> str:
+    first, *others = window_names(windows, zone).values()
+    if not others:
+        return f"{first}, the only one with results"
+    return f"one of the {len(others) + 1:,} windows with results, {first} to {others[-1]}"

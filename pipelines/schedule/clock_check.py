@@ -76,7 +76,7 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
     clock = Reading(
         now,
         usual_bound(
-            max((one.length for one in times), default=windows.length),
+            max((one.tiling.longest for one in times), default=windows.tiling.longest),
             max((one.grace for one in times), default=windows.grace),
             windows.patience,
         ),

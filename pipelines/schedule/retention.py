@@ -132,7 +132,9 @@ def _end(deployment: Deployment, fold: Fold, batch: Batch) -> datetime:
     """Return when the window of a batch ended."""
     made = fold.batches.get(batch.name)
     # A party that reads no manifests assumes that the window had the current length.
-    return window_start(batch.window) + deployment.windows.length if made is None else made.window.end
+    if made is not None:
+        return made.window.end
+    return deployment.windows.tiling.window_at(window_start(batch.window)).end
 
 
 def _until(calendar: Calendar, end: datetime, what: str, keep: timedelta) -> datetime:
@@ -170,7 +172,7 @@ def _still_long(calendar: Calendar, fold: Fold, now: datetime) -> datetime:
     for one in fold.windows.values():
         for collector in one.collectors:
             newest[collector] = max(newest.get(collector, one.window), one.window)
-    longer = (one for one in newest.values() if one.length > calendar.at(one.end).length)
+    longer = (one for one in newest.values() if one.length > calendar.at(one.end).tiling.longest)
     return min((one.end for one in longer if now <= calendar.grace_ends(one) + one.length), default=_NEVER)
 
 

@@ -175,7 +175,7 @@ def overdue(
         handed: outputs from here. An output that retention deleted without a receipt counts as lost, not as overdue.
         stated: the statements of parties elsewhere on their hops.
     """
-    before = now - deployment.windows.length - deployment.windows.grace
+    before = now - deployment.windows.tiling.longest - deployment.windows.grace
     unreceived = [
         f"{fold.campaign}/{one.batch}: {party} has left no receipt of {CHAIN[one.hop].folder} since "
         f"{shown(one.done.at)}: check that hand_on and the hushcount run of {party} are at work"

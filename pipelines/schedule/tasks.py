@@ -73,8 +73,8 @@ class Task:
     @property
     def window(self) -> Window:
         """The batch's window; if no manifest states the window's length, the current length is assumed."""
-        start = window_start(self.batch.window)
-        return self.fold.known_windows.get(self.batch.window, Window(start, start + self.deployment.windows.length))
+        known = self.fold.known_windows.get(self.batch.window)
+        return known or self.deployment.windows.tiling.window_at(window_start(self.batch.window))
 
 
 @dataclass(frozen=True)

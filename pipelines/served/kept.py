@@ -21,6 +21,7 @@ from pipelines.monitoring.dashboard import health_of, lead_of, panel_of, titled
 from pipelines.monitoring.known import Known
 from pipelines.pages.figures import Panel, Served, Trend
 from pipelines.pages.series import Grain, Series
+from pipelines.questions.spans import Span
 
 PATH = "/campaigns/"
 _KEY = "campaign-0"
@@ -67,9 +68,9 @@ class Made:
 class Campaigns:
     """Computes campaigns in threads: a campaign once at a time, others beside it; the least used are forgotten."""
 
-    def __init__(self, deployment: Deployment, clock: Clock, last: int) -> None:
+    def __init__(self, deployment: Deployment, clock: Clock, span: Span) -> None:
         self.deployment = deployment
-        self._clock, self._last = clock, last
+        self._clock, self._span = clock, span
         self._made: OrderedDict[str, Made] = OrderedDict()
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         # Threads of their own, so that slow campaigns leave others for what is quick.
@@ -88,7 +89,7 @@ class Campaigns:
         async with self._locks[name]:
             version, made = await self.version(name), self._made.get(name)
             if made is None or made.version != version or self._clock.now() - made.at > _STATE_AGE:
-                make = partial(_made, self.deployment, name, version, self._clock.now(), self._last, made)
+                make = partial(_made, self.deployment, name, version, self._clock.now(), self._span, made)
                 made = await asyncio.get_running_loop().run_in_executor(self._slow, make)
             self._made[name] = made
             self._made.move_to_end(name)
@@ -111,16 +112,16 @@ def _version(deployment: Deployment, name: str) -> str:
     return hashlib.sha256(listed + (tracked.read_bytes() if tracked.exists() else b"")).hexdigest()[:16]
 
 
-def _made(deployment: Deployment, name: str, version: str, now: datetime, last: int, before: Made | None) -> Made:
+def _made(deployment: Deployment, name: str, version: str, now: datetime, span: Span, before: Made | None) -> Made:
     """Return the campaign; of `before`, its older self, what still holds is not computed again."""
     (view,) = View(deployment, now, [read_campaign(deployment.campaigns / name)]).each()
     if before is not None and before.version == version:
         # Only the state of the jobs is old.
-        health, known = health_of(view, _KEY, last), before.known
+        health, known = health_of(view, _KEY, span), before.known
         panel = replace(before.panel, blocks=(*before.panel.blocks[: -len(health)], *health))
     else:
-        panel, shown = panel_of(view, _KEY, last, None if before is None else before.known)
+        panel, shown = panel_of(view, _KEY, span, None if before is None else before.known)
         known = Known() if shown is None else shown.known
     served = Served(f"{PATH}{name}", version, f"{PATH}{name}/pieces/{_pieces(_series(panel))}")
-    page = titled(deployment, [lead_of(now, last)], [panel], served)
+    page = titled(deployment, [lead_of(now, span)], [panel], served)
     return Made(version, now, panel, page.encode(), known)

@@ -12,6 +12,7 @@ import uvicorn
 from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from pipelines.deployment.settings import Deployment
+from pipelines.questions.spans import Span
 from pipelines.served.app import application
 from pipelines.served.kept import Campaigns
 from pipelines.served.login import login_of
@@ -21,12 +22,12 @@ _MOST_AT_ONCE = 256
 _MOST_HEAD_BYTES = 16 << 10
 
 
-def serve(deployment: Deployment, port: int, last: int, ready: Callable[[str], None]) -> None:
+def serve(deployment: Deployment, port: int, span: Span, ready: Callable[[str], None]) -> None:
     """Answer until SIGTERM or SIGINT.
 
     Args:
         port: of the address that `[dashboard]` names; 0: any free port.
-        last: how many of the newest windows of each campaign a page shows.
+        span: which windows of each campaign a page shows.
         ready: called with the address to open, once the server listens.
 
     Raises:
@@ -42,7 +43,7 @@ def serve(deployment: Deployment, port: int, last: int, ready: Callable[[str], N
         ) from None
     with listener:
         port = listener.getsockname()[1]
-        app = application(Campaigns(deployment, MACHINE, last), login_of(deployment, port), MACHINE)
+        app = application(Campaigns(deployment, MACHINE, span), login_of(deployment, port), MACHINE)
         host = f"[{own.host}]" if ":" in own.host else own.host
         here = f"http://{host}:{port}"
         shown = f"{here}/" if own.address is None else f"{own.address} at {here}"

@@ -1,6 +1,6 @@
 """The calendar of a log: the windows of a campaign, and the grace of each window (docs/adr/0045).
 
-The length in force at a moment decides where the moment's window ends. After a change of the length, the first new
+The tiling in force at a moment decides where the moment's window ends. After a change of the tiling, the first new
 window begins where the last old window ended.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hushcount.collection.windows import Window, window_at, window_from, window_start
+from hushcount.collection.windows import Window, window_start
 from pipelines.log.facts import Times
 
 _SECOND = timedelta(seconds=1)
@@ -20,18 +20,18 @@ MOST_ENDED = 1000
 
 @dataclass(frozen=True)
 class Calendar:
-    """All settings of length and grace that were or will be in force, at least one, ordered by when they begin."""
+    """All settings of tiling and grace that were or will be in force, at least one, ordered by when they begin."""
 
     times: Sequence[Times]
 
     def at(self, moment: datetime) -> Times:
-        """Return the length and grace in force at a moment."""
+        """Return the tiling and grace in force at a moment."""
         return [self.times[0], *(one for one in self.times[1:] if one.begins is not None and one.begins <= moment)][-1]
 
     def window_at(self, moment: datetime) -> Window:
         """Return the window that contains a moment."""
         times = self.at(moment)
-        return window_from(times.begins, moment, times.length)
+        return times.tiling.after(times.begins, moment)
 
     def ended(self, since: datetime, until: datetime) -> int:
         """Return how many windows ended after `since` and by `until`, at most MOST_ENDED."""
@@ -46,7 +46,7 @@ class Calendar:
         return Window(start, self.window_at(start).end)
 
     def of(self, window: Window) -> Times:
-        """Return the length and grace in force at a window's last second, whichever collector ended the window."""
+        """Return the tiling and grace in force at a window's last second, whichever collector ended the window."""
         return self.at(window.end - _SECOND)
 
     def grace_ends(self, window: Window) -> datetime:
@@ -60,8 +60,8 @@ class Calendar:
         new settings keeps its end.
         """
         last = window.end - _SECOND
-        lengths = {one.length for one in (self.at(window.start - _SECOND), self.at(last), self.times[-1])}
-        grids = [window_at(last, length) for length in lengths]
+        tilings = {one.tiling for one in (self.at(window.start - _SECOND), self.at(last), self.times[-1])}
+        grids = [tiling.window_at(last) for tiling in tilings]
         return any(one.end == window.end and one.start <= window.start for one in grids)
 
     def compared_until(self, end: datetime) -> datetime:
@@ -71,4 +71,6 @@ class Calendar:
         earlier. The report may also belong to the last window before a change, which had an earlier, longer grace.
         """
         last = [min(end, one.begins or end) for one in self.times[1:]]
-        return max(ends + 2 * one.grace + one.length for one, ends in zip(self.times, [*last, end], strict=True))
+        return max(
+            ends + 2 * one.grace + one.tiling.longest for one, ends in zip(self.times, [*last, end], strict=True)
+        )

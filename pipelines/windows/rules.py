@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from hushcount.collection.windows import duration_text, tiling
+from hushcount.collection.windows import duration_text
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.ledger.clock import shown
-from pipelines.log.entries import Settings
+from pipelines.log.entries import CalendarSettings, Settings, settings_of
 from pipelines.log.facts import Times
 from pipelines.log.fold import Fold
 from pipelines.windows.calendar import Calendar
@@ -22,7 +22,7 @@ START_AGAIN = "give the collector the deployment file that is used here, and res
 
 def calendar_of(deployment: Deployment, fold: Fold) -> Calendar:
     """Return the calendar of the log, or the deployment file's calendar if the log states no windows."""
-    return Calendar(fold.times or (Times(None, deployment.windows.length, deployment.windows.grace),))
+    return Calendar(fold.times or (Times(None, deployment.windows.tiling, deployment.windows.grace),))
 
 
 def rule_of(deployment: Deployment, epochs: Epochs, fold: Fold) -> Rule:
@@ -31,8 +31,8 @@ def rule_of(deployment: Deployment, epochs: Epochs, fold: Fold) -> Rule:
     return Rule(calendar_of(deployment, fold), deployment.windows.patience, collectors, epochs.campaigns)
 
 
-def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | None:
-    """Return the entry that sets length and grace as the deployment file does, or None if the log states them already.
+def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | CalendarSettings | None:
+    """Return the entry that sets tiling and grace as the deployment file does, or None if the log states them already.
 
     The new settings begin when the present window ends. Until the new settings begin, they can be taken back once.
 
@@ -40,7 +40,7 @@ def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | Non
         HushcountError: another change of the settings was announced, and has not begun yet.
     """
     windows = deployment.windows
-    new = Times(None, windows.length, windows.grace)
+    new = Times(None, windows.tiling, windows.grace)
     if fold.times:
         calendar, newest = Calendar(fold.times), fold.times[-1]
         if newest.same(new):
@@ -52,13 +52,13 @@ def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | Non
                 f"windows is {_of(new)} in {deployment.path}, must be {_of(newest)} until {shown(newest.begins)}: "
                 "that was announced; change windows again after that time"
             )
-        new = Times(calendar.window_at(moment).end, new.length, new.grace)
-    return Settings(begins=new.begins, seconds=_seconds(new.length), grace=_seconds(new.grace))
+        new = Times(calendar.window_at(moment).end, new.tiling, new.grace)
+    return settings_of(new.begins, new.tiling, new.grace)
 
 
 def notes_of(calendar: Calendar, fold: Fold, now: datetime) -> tuple[str, ...]:
     """Return sentences on when windows begin, unless a window begins at every midnight, and on a change of windows."""
-    grid = tiling(calendar.at(now).length, calendar.window_at(now))
+    grid = calendar.at(now).tiling.words(calendar.window_at(now))
     return tuple(filter(None, [grid, announced(fold, now)]))
 
 
@@ -82,8 +82,4 @@ def strangers(calendar: Calendar, listed: Iterable[Listed]) -> Iterator[str]:
 
 
 def _of(times: Times) -> str:
-    return f"length of {duration_text(times.length)} and a grace of {duration_text(times.grace)}"
-
-
-def _seconds(span: timedelta) -> int:
-    return int(span.total_seconds())
+    return f"length of {times.tiling} and a grace of {duration_text(times.grace)}"

@@ -63,13 +63,13 @@ def oldest_open(fold: Fold, windows: WindowsPart) -> str:
     """
     if fold.closed is None:
         return ""
-    lengths = [*(one.window.length for one in fold.windows.values()), *(one.length for one in fold.times)]
-    longest = max([windows.length, *lengths])
+    lengths = [*(one.window.length for one in fold.windows.values()), *(one.tiling.longest for one in fold.times)]
+    longest = max([windows.tiling.longest, *lengths])
     grace = max([windows.grace, *(one.grace for one in fold.times)])
     needed = [segment.window.start for segment in fold.waiting.values()]
     needed += [one.oldest for name, one in fold.batches.items() if fold.is_undone(name)]
     oldest = min([fold.closed - longest - grace, *needed]) - _MARGIN
-    name = Window(oldest, oldest + windows.length).name
+    name = Window(oldest, oldest).name
     # If a campaign has no older window, the whole campaign is listed.
     return name if any(known < name for known in fold.windows) else ""
 

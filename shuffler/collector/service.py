@@ -9,11 +9,11 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 from hushcount.clock import MACHINE, Clock
+from hushcount.collection.tilings import Tiling
 from hushcount.errors import HushcountError, UsageError
 from service.authentication import Authenticator, BearerToken
 from service.client_limit import ClientLimit, Counted
@@ -46,7 +46,7 @@ class CollectorSetup:
     journal: Path  # directory of journals, on a local disk
     campaigns: Path  # directory of campaigns, one folder each
     segments: str  # folder of segments in the store
-    length: timedelta  # length of windows
+    tiling: Tiling  # of windows
     authenticator: Authenticator
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
@@ -83,17 +83,17 @@ class Collector:
             setup.probe,
             self._fingerprint_of,
             self.metrics,
-            setup.length,
+            setup.tiling,
         )
         self.uploads = UploadQueue(uploader, self.metrics)
         self.writer = Writer(
             setup.journal,
-            setup.length,
+            setup.tiling,
             setup.settings.segment_bytes,
             setup.settings.queue_reports,
             self.uploads.hand_over,
             self.metrics,
-            WatchedClock(setup.length.total_seconds(), setup.clock),
+            WatchedClock(setup.tiling.longest.total_seconds(), setup.clock),
             setup.authenticator.way,
         )
 
@@ -126,7 +126,7 @@ class Collector:
 
     @property
     def _taker(self) -> PassTaker:
-        return PassTaker(self.setup.authenticator.way, "collector", self.setup.settings.name, self.setup.length)
+        return PassTaker(self.setup.authenticator.way, "collector", self.setup.settings.name, self.setup.tiling)
 
     @property
     def _record(self) -> Path:

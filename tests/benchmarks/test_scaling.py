@@ -74,7 +74,7 @@ def test_a_batch_is_compared_with_as_many_as_all_deployment_files_name() -> None
     for path in files:
         windows = Deployment.read(path).windows
         # Of those that end within the grace period before it begins, the last ends as it begins.
-        assert 1 + windows.grace // windows.length == scaling.EARLIER, path
+        assert 1 + windows.grace // windows.tiling.usual == scaling.EARLIER, path
 
 
 def test_tags_confuse_no_reports_of_the_largest_day() -> None:

@@ -8,7 +8,8 @@ import io
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,10 +17,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from hushcount.collection.tilings import Tiling
 from pipelines.monitoring.dashboard import lead_of
 from pipelines.pages.figures import Choice, Column, Figure, Guarantee, Panel, Prose, Row, Span, Trend
 from pipelines.pages.page import render
 from pipelines.pages.series import Grain, Series
+from pipelines.questions.spans import Span as Windows
 from tests.browser.chromium import Chromium, Tab
 
 READY = """async () => {
@@ -35,7 +38,7 @@ LINE = (
     "One result changes the odds about one person by a factor of 5.85 at most, except with a chance of 1 in "
     "50,000,000, if the parties keep to their roles."
 )
-LEAD = lead_of(datetime(2026, 1, 25, 10, tzinfo=timezone.utc), 100)
+LEAD = lead_of(datetime(2026, 1, 25, 10, tzinfo=timezone.utc), Windows(100))
 POINT = "(one) => { const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }"
 
 
@@ -219,6 +222,29 @@ def test_a_zoom_to_a_window_in_which_an_epoch_ends_has_both_its_results(browser:
         tab.press(key)
     assert shown_days(tab) == [names[1], names[-1]]
     assert len(text(tab, "#t-table tbody tr")) == 3 * (len(names) - 1)
+
+
+def test_days_of_a_zone_have_their_names_and_ticks_over_a_change_of_its_clock(
+    browser: Chromium, tmp_path: Path
+) -> None:
+    tiling, first = Tiling("day", "Europe/Berlin"), datetime(2026, 3, 26, 23, tzinfo=timezone.utc)
+    starts = [int(one.timestamp()) for one in tiling.begins(first, first + timedelta(days=6))]
+    names = tuple(f"{first + timedelta(days=day, hours=2):%Y-%m-%d}" for day in range(5))
+    days, times = series(), tuple(pairwise(starts))
+    cut = {name: getattr(days, name)[..., :5] for name in ("count", "low", "high", "found")}
+    page = tmp_path / "page.html"
+    part = replace(days, windows=names, times=times, reports=(REPORTS,) * 5, **cut)
+    panels = [Panel("a", "", None, (Trend("t", "Items", (), {"window": part}),))]
+    page.write_text(render("Berlin", (), panels, "", zone="Europe/Berlin"))
+    tab = opened(browser, page)
+    assert {"Sat 28 Mar", "Sun 29 Mar", "Mon 30 Mar", "days in Europe/Berlin"} <= {*text(tab, ".picture svg text")}
+    tab.run("() => document.querySelector('.picture svg').focus()")
+    told = []
+    for key in ("Home", *("ArrowRight",) * 4):
+        tab.press(key)
+        told.append(text(tab, ".readout")[0].partition(":")[0])
+    shown = [f"{one:%a} {one.day} {one:%b %Y}" for one in map(datetime.fromisoformat, names)]
+    assert all(one.startswith(day) for one, day in zip(told, shown, strict=True)), told
 
 
 def test_a_longer_grain_has_its_own_numbers_and_is_in_the_address(browser: Chromium, page: Path) -> None:

@@ -18,6 +18,7 @@ from evaluator.campaigns import AskedEpoch
 from evaluator.evaluator import Evaluator, EvaluatorSetup
 from evaluator.settings import EvaluatorPart
 from hushcount.clock import Clock
+from hushcount.collection.tilings import Tiling
 from pipelines.files.storage import probe, write_durably
 from service.authentication import ClientToken
 from tests.evaluator.running import keys_of, some
@@ -64,7 +65,7 @@ async def waiting(
             campaigns=site.base / "campaigns",
             keys=keys_of(site),
             evaluations=folder,
-            length=LENGTH,
+            tiling=Tiling(LENGTH),
             authenticator=ClientToken(),
             verifier=None,
             write_whole=partial(write_durably, folder),

@@ -135,7 +135,7 @@ def test_if_the_app_wants_nothing_nothing_is_made_or_taken() -> None:
             with pytest.raises(BudgetSpent) as caught:
                 make("very secret")
             assert "secret" not in str(caught.value)
-    assert (memory._kept.read().answers, allowance._made.read().windows, budget.spent().streams) == ({}, {}, ())
+    assert (memory._kept.read().answers, allowance._made.read().reports, budget.spent().streams) == ({}, {}, ())
 
 
 def test_what_is_over_the_cap_or_wrong_is_not_charged() -> None:
@@ -176,11 +176,11 @@ def test_what_is_charged_and_when_it_is_spent_never_depends_on_a_value(subtests:
                     charges = []
                     for value in person:
                         client.report(value)
-                        charges.append((client.spent(), client.allowance._made.read().windows))
+                        charges.append((client.spent(), client.allowance._made.read().reports))
                         client.discovery_report(value or None)
-                        charges.append((client.spent(), client.allowance._made.read().windows))
+                        charges.append((client.spent(), client.allowance._made.read().reports))
                         client.reports([value, "one", value])
-                        charges.append((client.spent(), client.allowance._made.read().windows))
+                        charges.append((client.spent(), client.allowance._made.read().reports))
                     people.append([(spent.streams, spent.left, made) for spent, made in charges])
                 assert all(charges == people[0] for charges in people)
 
@@ -321,7 +321,7 @@ def test_forgetting_stops_everything_and_deletes_what_is_of_values(subtests: pyt
                 for make in (other.report, other.discovery_report):
                     with pytest.raises(OptedOut):
                         make("one")
-            assert client.allowance._made.read().windows.popitem()[1].popitem()[1] == 1
+            assert client.allowance._made.read().reports.popitem()[1].popitem()[1] == 1
             assert "opted out" in client.spent().words()[0]
             # New answers in the same epoch are charged, and the budget is the old one.
             budget.opt_in()

@@ -64,7 +64,7 @@ def refused(*arguments: object, status: int = 2, says: Iterable[str] = ()) -> Ru
     """Run a command that must end with `status` and one sentence that contains every string of `says`."""
     run = cli(*arguments)
     assert run.status == status, f"{arguments}: status {run.status}, expected {status}\n{run.out}\n{run.err}"
-    assert "Traceback" not in run.out + run.err
+    assert "Traceback" not in run.out + run.err, run.out + run.err
     for text in says:
         assert text in run.err, f"{text!r} is not in {run.err!r}"
     return run

@@ -32,6 +32,7 @@ from tests.vectors.subjects import (
     signatures,
     thresholds,
     tokens,
+    windows,
 )
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
@@ -57,6 +58,7 @@ SUBJECTS = {
     "signatures": signatures.data,
     "thresholds": thresholds.data,
     "tokens": tokens.data,
+    "windows": windows.data,
 }
 """File to what makes its content."""
 

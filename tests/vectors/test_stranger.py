@@ -291,6 +291,12 @@ def whole(entry: Entry) -> Entry:
     return {"report": client.report(CAMPAIGNS[entry["campaign"]], entry).hex()}
 
 
+def windows(entry: Entry) -> Entry:
+    if "moment" not in entry:
+        delivery.check_windows(entry["windows"])
+    return delivery.window(entry)
+
+
 READERS: dict[str, Callable[[Entry], Any]] = {
     "answers": answer,
     "budgets": budget,
@@ -313,6 +319,7 @@ READERS: dict[str, Callable[[Entry], Any]] = {
     "signatures": signature,
     "thresholds": threshold,
     "tokens": token,
+    "windows": windows,
 }
 CAMPAIGNS = {entry["name"]: entry["file"] for entry in content("campaigns")["accept"]}
 REPORTS = content("reports")

@@ -42,7 +42,7 @@ export interface ClientOptions {
   readonly budget?: Budget;
   /** Parsed files of designs: a campaign with mechanism `wss` needs the file with its design. */
   readonly designs?: readonly unknown[];
-  /** Length of the operator's windows; by default a day. */
+  /** Length of the operator's windows, or of the shortest that a campaign may list; by default a day. */
   readonly windowSeconds?: number;
 }
 
@@ -81,7 +81,7 @@ export class Client {
     const { policy, store = new MemoryStore(), windowSeconds = DAY } = options;
     requireIn("windowSeconds", windowSeconds, 1, MOST_SECONDS);
     if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: give Policy.parse(...)");
-    const campaign = await openCampaign(parseJson(options.campaign, CAMPAIGN_BYTES, NAME), options.designs);
+    const campaign = await openCampaign(parseJson(options.campaign, CAMPAIGN_BYTES, NAME), 1000 * windowSeconds, options.designs);
     if (campaign.memory && options.store === undefined) {
       throw new UsageError(`clients of campaign ${campaign.id} remember their answers: give a store`);
     }

@@ -6,7 +6,7 @@ import { charge, chargedOf, costOf, recordOf, UNCHARGED, type Charged } from "..
 import { costUnits, EPSILON_DIGITS, limitUnits, ofUnits } from "../src/budget/units.js";
 import { BudgetSpent, FormatError, OptedOut, OverCap, UsageError } from "../src/errors.js";
 import { MemoryStore } from "../src/store/memory-store.js";
-import type { Stream } from "../src/trust/asked.js";
+import type { Asked, Stream } from "../src/trust/asked.js";
 import { campaignOf } from "./fake-maker.js";
 import { askedOf, vectors, type Entry } from "./vectors.js";
 
@@ -169,6 +169,19 @@ describe("what is charged", () => {
     }));
     await expect(budget.charge(streams)).rejects.toThrow(BudgetSpent);
     expect((await budget.spent()).epsilon).toBe(0);
+  });
+
+  test("windows of one campaign do not push out those of another, which may be months", async () => {
+    const budget = new Budget(new MemoryStore());
+    const months = campaignOf(1, { cap: 1, windows: { unit: "month", starts: [NOON / 1000, NOON / 1000 + 31 * 86_400] } });
+    const report = (campaign: Asked, day: number): Promise<number[]> =>
+      budget.charge([{ campaign, stream: "reports", number: 1, repeats: false }], DAY, NOON + day * DAY);
+    await report(months, 0);
+    for (let day = 0; day < 28; day += 1) await report(campaignOf(1, { id: "days", cap: 1 }), day);
+    await expect(report(months, 30)).rejects.toThrow(OverCap);
+    await report(months, 31);
+    // Beyond the list no new window begins.
+    await expect(report(months, 1000)).rejects.toThrow(OverCap);
   });
 
   test("nothing is charged over the cap", async () => {

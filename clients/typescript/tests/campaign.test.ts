@@ -27,6 +27,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   integer_too_large: /has an integer above 2\*\*53 - 1/,
   sample: /: sample: /,
   number: /number (?:must have|needs)|needs number/,
+  windows: /windows/,
   collectors: /: collectors must be/,
   mechanism: /: mechanism: /,
 };

@@ -13,7 +13,7 @@ export const TOKENS = {
   shown: () => ({ "Client-Token": "t" }),
   has: () => undefined,
   window: 0,
-  length: 86_400_000,
+  after: (moment: number) => moment + 86_400_000,
 };
 
 /** Return a campaign of that epoch, with frequency reports and discovery. */
@@ -35,6 +35,7 @@ export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
     cap: 1000,
     minimumBatch: 1000,
     passes: undefined,
+    windows: undefined,
     shuffleDelta: 1e-8,
     collectors: ["one"],
     sample: undefined,

@@ -1,6 +1,7 @@
 /** A collector that serves what it likes: a sender uses no campaign file that its policy refuses, and goes on with the one before. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { startsOf } from "../src/budget/starts.js";
 import { batches, type Queued } from "../src/sender/queue.js";
 import { Arrivals } from "../src/sender/arrivals.js";
 import { TOKENS } from "./fake-maker.js";
@@ -147,7 +148,7 @@ describe("a page that goes", () => {
     const target = { fetcher, base: "https://collector.example.com/v1/campaigns/c", ...TOKENS };
     const store = new MemoryStore();
     await store.change([], () => ({ put: queued.slice(0, 4).map(({ key, waiting }) => [key, { ...waiting }]), result: 0 }));
-    const arrivals = new Arrivals(store, "c", 86_400_000);
+    const arrivals = new Arrivals(store, "c", () => startsOf(86_400_000));
     const sent = leaving.send(target, arrivals);
     // Nothing was awaited: a page that goes has no next task.
     expect(bodies).toEqual([2000, 1000]);

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { beforeEach, expect, test, vi } from "vitest";
+import { startsOf } from "../src/budget/starts.js";
 import type { SenderOptions } from "../src/sender/options.js";
 import { Arrivals } from "../src/sender/arrivals.js";
 import { Leaving } from "../src/sender/leaving.js";
@@ -158,7 +159,7 @@ test("a page that lives on delivers once it has heard of what left", async () =>
       answer = resolve;
     });
   const target = { fetcher, base: "https://collector.example.com/v1/campaigns/c", ...TOKENS };
-  const sent = leaving.send(target, new Arrivals(new MemoryStore(), "c", DAY));
+  const sent = leaving.send(target, new Arrivals(new MemoryStore(), "c", () => startsOf(DAY)));
   let settled = false;
   const settling = leaving.settled().then(() => {
     settled = true;

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
+import { startsOf } from "../src/budget/starts.js";
 import { Budget } from "../src/budget/budget.js";
 import { Untrusted, UsageError } from "../src/errors.js";
 import { resume } from "../src/sender/hold.js";
@@ -148,7 +149,7 @@ describe("tabs that share a store", () => {
     const queue = new Queue(store, "features", 10);
     await queue.put([{ fingerprint: "f", stream: "reports", body: new Uint8Array(1), due: START, cap: 1 }]);
     const most = { reports: 9, bytes: 999 };
-    const turn = new Arrivals(store, "features", DAY).turns()();
+    const turn = new Arrivals(store, "features", () => startsOf(DAY)).turns()();
     expect(await queue.claim(START + 5, most, true, false, turn)).toBeDefined();
     expect(await queue.claim(START, most, true, true, turn)).toBeUndefined();
     // One from before the clock was set back is.

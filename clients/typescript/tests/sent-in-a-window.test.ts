@@ -1,8 +1,10 @@
 /** What the collectors take of a client's stream in one window is at most the cap, under all tokens, whatever happens. */
 
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { startsOf } from "../src/budget/starts.js";
 import { Arrivals } from "../src/sender/arrivals.js";
 import { LEASE, Queue, type Claimed, type Waiting } from "../src/sender/queue.js";
+import type { WindowTerms } from "../src/trust/asked.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import { FakeCollector, momentOf, readingOf, refusal } from "./fake-maker.js";
 import { closeTabs, eachBeginsAt, stubPage, tab } from "./tabs.js";
@@ -20,7 +22,7 @@ let arrivals: Arrivals;
 beforeEach(() => {
   store = new MemoryStore();
   queue = new Queue(store, "c", 500);
-  arrivals = new Arrivals(store, "c", DAY);
+  arrivals = new Arrivals(store, "c", () => startsOf(DAY));
 });
 
 /** Queue reports, as tabs do that saw room at the same moment. */
@@ -108,14 +110,17 @@ function chanceOf(seed: number): (most: number) => number {
   };
 }
 
+/** Windows as a campaign lists them: days of Berlin. */
+const LISTED = { unit: "day", starts: Array.from({ length: 120 }, (_, day) => (MIDNIGHT + (day - 2) * DAY) / 1000 - 3600) };
+
 /** Return by how many reports a window of a collector exceeds the cap at most, and how many were taken. */
-async function history(seed: number, refuses = true): Promise<readonly [number, number]> {
+async function history(seed: number, refuses = true, listed?: WindowTerms, known?: WindowTerms): Promise<readonly [number, number]> {
   const own = new MemoryStore();
   const chance = chanceOf(seed);
   const among = <Item>(items: readonly Item[]): Item => items[chance(items.length)] as Item;
   let [now, wrong] = [MIDNIGHT, 0];
   const cap = 1 + chance(3);
-  const [collector, reading, page] = [new FakeCollector(), readingOf({ streams: ["reports"], cap }), stubPage()];
+  const [collector, reading, page] = [new FakeCollector(), readingOf({ streams: ["reports"], cap, windows: known }), stubPage()];
   const notes = new Map<string, string>();
   vi.stubGlobal("localStorage", {
     get length() { return notes.size; },
@@ -152,7 +157,7 @@ async function history(seed: number, refuses = true): Promise<readonly [number, 
       collector.epoch += 1;
       return refusal(409, "epoch_closed", headers);
     }
-    const window = Math.floor(at / DAY);
+    const window = startsOf(DAY, { windows: listed }).at(at);
     taken.set(window, new Set([...(taken.get(window) ?? []), ...texts]));
     return fate === "answered" ? new Response(null, { status: 202, headers }) : undefined;
   };
@@ -178,7 +183,7 @@ async function history(seed: number, refuses = true): Promise<readonly [number, 
     const other = tab(given, collector, reading).sender;
     const what = chance(8);
     // The campaign file comes, with the collector's time.
-    if (chance(5) === 0) await new Arrivals(own, "features", DAY).heard(now);
+    if (chance(5) === 0) await new Arrivals(own, "features", () => startsOf(DAY, { windows: known })).heard(now);
     if (what < 2) pass(among(WAITS));
     else if (what < 4) await Promise.all([sender.report("a"), other.report("b")]);
     else if (what === 4) {
@@ -194,14 +199,25 @@ async function history(seed: number, refuses = true): Promise<readonly [number, 
 }
 
 describe("whatever clocks and networks do", () => {
-  test("at most the cap is taken in a window", { timeout: 60_000 }, async () => {
+  const few = { ...LISTED, starts: LISTED.starts.slice(0, 8) };
+  test.each([
+    ["counted from 1970", undefined, undefined],
+    ["listed", LISTED, LISTED],
+    ["listed for some days", LISTED, few],
+  ])("at most the cap is taken in a window: %s", { timeout: 60_000 }, async (_, listed, known) => {
     let total = 0;
     for (let seed = 0; seed < 25; seed += 1) {
-      const [over, number] = await history(seed);
+      const [over, number] = await history(seed, true, listed, known);
       expect([seed, Math.max(0, over)]).toEqual([seed, 0]);
       total += number;
     }
     expect(total).toBeGreaterThan(30);
+  });
+
+  test("the search sees a client that counts other windows", { timeout: 60_000 }, async () => {
+    let over = 0;
+    for (let seed = 0; seed < 200 && over <= 0; seed += 1) [over] = await history(seed, true, LISTED, undefined);
+    expect(over).toBeGreaterThan(0);
   });
 
   test("the search sees a collector that takes reports before their window", { timeout: 60_000 }, async () => {

@@ -44,6 +44,7 @@ export function askedOf(name: string): Asked {
     shuffleDelta: file.shuffle.delta,
     collectors: file.collectors,
     passes: file.passes,
+    windows: file.windows,
     sample: file.sample,
     sealedBytes: (stream) => lengths[stream],
   };

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.clock import MACHINE
-from hushcount.collection.windows import duration_text, tiling, window_at
+from hushcount.collection.tilings import Tiling
+from hushcount.collection.windows import duration_text, window_at
 from hushcount.maths.figures import odds_of, rounded_up, users, within
 from hushcount.oracles.sight import Sight
 from hushcount.planning.planner import Candidate
@@ -115,7 +116,8 @@ class Made:
 
     def _facts(self) -> dict[str, str]:
         answers, found = self.steps.answers, discovery_guarantee(self.campaign)
-        spans, begins = Spans.of(answers.window), tiling(answers.window, window_at(MACHINE.now(), answers.window))
+        spans, tiling = Spans.of(answers.window), Tiling(answers.window)
+        begins = tiling.words(tiling.window_at(MACHINE.now()))
         listed, assumed = answers.known, answers.aim.assumption(answers.window)
         return {
             "campaign": f"{answers.id}, epoch 1, signed and published: collectors accept reports from now on",

@@ -1,4 +1,4 @@
-// Time to scale, in UTC: ticks at days, months or times of day, and names of windows.
+// Time to scale, in the zone of the page: ticks at days, months or times of day, and names of windows.
 import { svg } from "./svg.js";
 
 export const FOOT = 38;
@@ -8,12 +8,28 @@ const MONTHS = [1, 3, 6, 12, 60];
 const MONDAY = 4 * DAY;
 const ROOM = 88;
 
+const ZONE = document.body.dataset.zone ?? "UTC";
 const format = (options) => new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...options });
+const PARTS = Object.fromEntries(["year", "month", "day", "hour", "minute", "second"].map((part) => [part, "numeric"]));
+const CLOCK_OF_ZONE = format({ ...PARTS, timeZone: ZONE, hourCycle: "h23" });
 const DATE = format({ weekday: "short", day: "numeric", month: "short" });
 const FULL = format({ weekday: "short", day: "numeric", month: "short", year: "numeric" });
 const MONTH = format({ month: "short", year: "numeric" });
 const CLOCK = format({ hour: "2-digit", minute: "2-digit" });
 const written = (form, seconds) => form.format(1000 * seconds).replace(",", "");
+
+/** Return a time as the zone's clock shows it, as if that were UTC. */
+function local(seconds) {
+  if (ZONE === "UTC") return seconds;
+  const at = Object.fromEntries(CLOCK_OF_ZONE.formatToParts(1000 * seconds).map(({ type, value }) => [type, Number(value)]));
+  return Date.UTC(at.year, at.month - 1, at.day, at.hour, at.minute, at.second) / 1000;
+}
+
+/** Return the time at which the zone's clock shows a time. */
+function atLocal(shown) {
+  const near = 2 * shown - local(shown);
+  return near + shown - local(near);
+}
 
 /** Return ticks from begin to end, at most `number`: the seconds and the text of each. */
 function ticks(begin, end, number) {
@@ -40,20 +56,21 @@ export function timeAxis(x, ends, top, foot) {
   const [begin, end] = ends;
   const [left, right] = [x(begin), x(end)];
   const parts = [svg("path", { class: "line", d: `M${left} ${foot}H${right}` })];
-  for (const [seconds, text] of ticks(begin, end, Math.max(1, Math.floor((right - left) / ROOM)))) {
-    const at = x(seconds);
+  for (const [shown, text] of ticks(local(begin), local(end), Math.max(1, Math.floor((right - left) / ROOM)))) {
+    const at = x(atLocal(shown));
     const anchor = at < left + ROOM / 2 ? "start" : at > right - ROOM / 2 ? "end" : "middle";
     parts.push(svg("path", { class: "grid", d: `M${at} ${top}V${foot + 4}` }));
     parts.push(svg("text", { x: at, y: foot + 17, "text-anchor": anchor }, text));
   }
-  const zone = begin % DAY || end % DAY ? "times of day in UTC" : "days in UTC";
+  const zone = `${local(begin) % DAY || local(end) % DAY ? "times of day" : "days"} in ${ZONE}`;
   parts.push(svg("text", { class: "quiet", x: right, y: foot + 33, "text-anchor": "end" }, zone));
   return parts;
 }
 
 /** Return a window's name with its day: Thu 3 Dec 2026, or Thu 3 Dec 2026 14:00 to 15:00 UTC. */
-export function told(begin, end) {
+export function told(from, to) {
+  const [begin, end] = [local(from), local(to)];
   const day = written(FULL, begin);
-  if (begin % DAY || end % DAY) return `${day} ${written(CLOCK, begin)} to ${written(CLOCK, end)} UTC`;
+  if (begin % DAY || end % DAY) return `${day} ${written(CLOCK, begin)} to ${written(CLOCK, end)} ${ZONE}`;
   return end - begin > DAY ? `${day} to ${written(FULL, end - DAY)}` : day;
 }

@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 
 from hushcount.clock import MACHINE
+from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync
@@ -39,7 +40,7 @@ class Writer:
     def __init__(  # noqa: PLR0913  # the collector makes one
         self,
         root: Path,  # directory of journals, locked by this process
-        length: timedelta,  # length of windows
+        tiling: Tiling,  # of windows
         segment_bytes: int,  # length at which a journal is closed
         queue_reports: int,  # the largest number of reports that may wait
         hand_over: Callable[[Uploadable], None],  # called in the writer's thread with items to upload
@@ -48,7 +49,7 @@ class Writer:
         authentication: Authentication = WEAKEST,
     ) -> None:
         self._root = root
-        self._length = length
+        self._tiling = tiling
         self._queue_reports = queue_reports
         self._hand_over = hand_over
         self._authentication = authentication
@@ -180,7 +181,7 @@ class Writer:
                 self._hand_over(WindowEnd(self.window.name))
                 self._left = True
             moment = datetime.fromtimestamp(now, timezone.utc)
-            window = window_notes.open_window(self._root, moment, self._length)
+            window = window_notes.open_window(self._root, moment, self._tiling)
             if moment < window.start:
                 _LOG.warning("clock went back", extra={"window": window.name})
             window_notes.set_seconds(self._root, window)

@@ -9,12 +9,12 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.manifests import Manifest, SegmentPart, divided, manifest_name
+from hushcount.collection.tilings import Tiling
 from hushcount.errors import FormatError
 from hushcount.wire.blocks import Header, encode_blocks
 from service import window_folders, window_notes
@@ -42,7 +42,7 @@ class Uploader:
     probe: Callable[[], None]  # raises if the store cannot be reached
     fingerprint_of: Callable[[str], str | None]  # takes CAMPAIGN/EPOCH-FINGERPRINT; None: not collected
     metrics: Metrics
-    length: timedelta  # the length of a window that has no note of its length
+    tiling: Tiling  # tells the length of a window that has no note of its length
     # Paths of manifests that were written already, of windows with a manifest that was not written yet.
     _manifests: set[str] = field(default_factory=set)
 
@@ -139,7 +139,7 @@ class Uploader:
                 digest=receipt.digest,
             )
             segments.setdefault(receipt.stream, []).append(part)
-        seconds = window_notes.seconds_or(self.root, window, self.length)
+        seconds = window_notes.seconds_or(self.root, window, self.tiling)
         return {
             manifest_name(self.collector, of_part): Manifest(
                 collector=self.collector,

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushcount.collection.windows import duration, named_window, tiling, window_at, window_names, window_text
+from hushcount.collection.tilings import Tiling
+from hushcount.collection.windows import duration, named_window, window_at, window_names, window_text
 
 MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=st.just(timezone.utc))
 LENGTHS = st.integers(1, 366 * 86400).map(lambda seconds: timedelta(seconds=seconds))
@@ -69,7 +70,8 @@ def test_moments_without_a_zone_and_lengths_out_of_range_are_refused() -> None:
 
 def test_who_chooses_a_length_is_told_when_its_windows_begin_unless_they_begin_with_days() -> None:
     def told(text: str) -> str:
-        return tiling(duration(text), window_at(datetime(2026, 11, 24, 12, tzinfo=timezone.utc), duration(text)))
+        tiling = Tiling(duration(text))
+        return tiling.words(tiling.window_at(datetime(2026, 11, 24, 12, tzinfo=timezone.utc)))
 
     for text in ("1d", "12h", "15m", "7s", "1s"):
         assert (told(text) == "") == (text != "7s")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from email.utils import format_datetime
 
 import pytest
@@ -19,6 +19,7 @@ from hushcount.delivery.posting import COLLECTOR, held_until
 from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.waiting import Claimed, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
+from hushcount.window_starts import Starts
 from tests.hushcount.delivery.fake_collector import campaign
 
 NOON = 1_795_435_200.0
@@ -31,7 +32,7 @@ def capped(cap: int) -> Campaign:
 
 
 def arrivals() -> Arrivals:
-    return Arrivals(Queue(database(None), "words"), timedelta(days=1))
+    return Arrivals(Queue(database(None), "words"), lambda: Starts(86_400))
 
 
 def room(one: Arrivals, cap: int, stream: Stream = "reports", anew: bool = False) -> bool:
@@ -103,7 +104,7 @@ def test_with_a_clock_that_is_wrong_by_one_amount_nothing_arrives_over_the_cap(
     """Until the first answer the window is the device's, and there is nothing to count in it."""
     true, arrived = NOON, Counter[int]()
     clock = Clock(lambda: true + wrong * HOUR)
-    one = Arrivals(Queue(database(None), "words"), timedelta(hours=length), clock)
+    one = Arrivals(Queue(database(None), "words"), lambda: Starts(3600 * length), clock)
     for action, step in taken:
         true += step * HOUR
         if action == "report" and room(one, cap):

@@ -9,7 +9,6 @@ import stat
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from hushcount.delivery.queue import Queue, QueueFull, database
 from hushcount.delivery.waiting import EVALUATION, Claimed, Settled, Turn, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
 from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.window_starts import Starts
 
 # Python 3.12 and later warn of what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -38,7 +38,7 @@ def queue(request: pytest.FixtureRequest, tmp_path: Path) -> Queue:
 
 
 def turn(queue: Queue) -> Turn:
-    return Arrivals(queue, timedelta(days=1)).turns()()
+    return Arrivals(queue, lambda: Starts(86_400)).turns()()
 
 
 def claim(queue: Queue, now: float = NOW, rows: int = 10, early: bool = False, plain: bool = True) -> Claimed | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from datetime import timedelta
+from datetime import datetime, timezone
 from email.utils import formatdate
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,6 +19,7 @@ import pytest
 from hushcount.allowance import OverCap
 from hushcount.budget import Budget
 from hushcount.clock import Clock
+from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import window_start
 from hushcount.delivery import delivering, posting
 from hushcount.delivery.arrivals import Arrivals
@@ -30,10 +31,20 @@ from hushcount.delivery.passes import Passes
 from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.site import Site
 from hushcount.delivery.waiting import Claimed, Waiting
+from hushcount.window_starts import Starts
 from tests.hushcount.delivery.fake_collector import campaign
 
 START = 1_795_392_000.0
 DAY = 86_400.0
+DAYS = Starts(86_400)
+BERLIN = [
+    int(start.timestamp())
+    for start in Tiling("day", "Europe/Berlin").begins(
+        datetime(2026, 11, 20, tzinfo=timezone.utc), datetime(2027, 5, 1, tzinfo=timezone.utc)
+    )
+]
+LISTED = Starts(86_400, tuple(BERLIN))
+"""Of the collectors. A client may know fewer of them."""
 PROBLEM = {"content-type": "application/problem+json"}
 SKEWS = (0.0, 3.0)
 """By how many seconds the clocks of the two collectors are ahead."""
@@ -62,14 +73,21 @@ class Killed(BaseException):
 class History:
     """A client of two processes that share a queue, and its two collectors; `chance` says what happens."""
 
-    def __init__(self, chance: random.Random, refuses: bool = True, queue: type[Queue] = Queue) -> None:
-        self.chance, self.refuses = chance, refuses
+    def __init__(
+        self,
+        chance: random.Random,
+        refuses: bool = True,
+        queue: type[Queue] = Queue,
+        windows: Starts = DAYS,
+        known: Starts = DAYS,
+    ) -> None:
+        self.chance, self.refuses, self.windows = chance, refuses, windows
         self.now, self.wrong, self.cap = START, 0.0, chance.randint(1, 3)
         self.number = self.epoch = self.flying = 0
         self.campaigns = [campaign(shuffle={"cap": self.cap, "minimum_batch": 10, "delta": 1e-7})]
         self.campaigns.append(campaign(self.campaigns[0], shuffle=self.campaigns[0].shuffle))
         tables, clock = queue(database(None), "words", lease=300.0), Clock(lambda: self.now + self.wrong)
-        self.arrivals = Arrivals(tables, timedelta(days=1), clock)
+        self.arrivals = Arrivals(tables, lambda: known, clock)
         parts = {
             "present": SimpleNamespace(refreshed=self.refreshed),
             "budget": SimpleNamespace(opted_out=False),
@@ -156,7 +174,7 @@ class History:
         if fate == "closed":
             self.epoch = 1
             return Reply(409, dated, b'{"type": "urn:hushcount:problem:epoch_closed"}')
-        self.taken[now // DAY] |= reports
+        self.taken[self.windows.at(now)] |= reports
         return Reply(202, dated, b"") if fate == "answered" else None
 
     def set_clock(self, often: float) -> None:
@@ -195,10 +213,17 @@ class Forgetful(Queue):
         return super().claim(*given, **named)
 
 
-def test_whatever_clocks_and_networks_do_at_most_the_cap_is_taken_in_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("windows", "known"),
+    [(DAYS, DAYS), (LISTED, LISTED), (LISTED, Starts(86_400, LISTED.listed[:8]))],
+    ids=["counted from 1970", "listed", "listed for some days"],
+)
+def test_whatever_clocks_and_networks_do_at_most_the_cap_is_taken_in_a_window(
+    monkeypatch: pytest.MonkeyPatch, windows: Starts, known: Starts
+) -> None:
     taken = 0
     for seed in range(200):
-        one = history(monkeypatch, seed)
+        one = history(monkeypatch, seed, windows=windows, known=known)
         assert one.holds(), (seed, one.cap, one.taken)
         assert all(len(tokens) == 1 for tokens in one.tokens.values()), "the same bytes, the same token"
         taken += sum(map(len, one.taken.values()))
@@ -207,6 +232,10 @@ def test_whatever_clocks_and_networks_do_at_most_the_cap_is_taken_in_a_window(mo
 
 def test_the_search_sees_a_collector_that_takes_reports_before_their_window(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(not history(monkeypatch, seed, refuses=False).holds() for seed in range(200))
+
+
+def test_the_search_sees_a_client_that_counts_other_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert any(not history(monkeypatch, seed, windows=LISTED).holds() for seed in range(200))
 
 
 def test_the_search_sees_a_client_that_keeps_no_place_for_what_may_arrive(monkeypatch: pytest.MonkeyPatch) -> None:

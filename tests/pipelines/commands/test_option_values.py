@@ -98,7 +98,7 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
         for question, taken in {
             "top": ("last", "show"), "item": ("last", "show"), "new": ("last", "show"),
             "sum": ("depth", "last", "show"),
-            "total": ("depth", "last", "show"), "change": ("depth", "last", "against", "show"),
+            "total": ("depth", "last", "show"), "change": ("depth", "last", "show"),
             "compare": ("depth", "last", "show"),
             "quantile": ("last",), "mean": ("last",), "histogram": ("last",),
         }.items()

@@ -95,7 +95,7 @@ from shuffler.collector.campaigns import read_campaigns
 
 deployment, now = Deployment.read(Path(sys.argv[1])), datetime.fromisoformat(sys.argv[2])
 campaigns, kept = deployment.campaigns, deployment.campaigns.with_name("kept")
-taker = PassTaker("client-token", "collector", "one", deployment.windows.length)
+taker = PassTaker("client-token", "collector", "one", deployment.windows.tiling)
 
 
 def attempt(files):

@@ -47,6 +47,7 @@ DECISIONS: tuple[Decision, ...] = (
     log.Deleting(folder="shuffled", batches=(BATCH,), unreceived=(BATCH,)),
     log.Settings(begins=None, seconds=3600, grace=7200),
     log.Settings(begins=START, seconds=86_400, grace=1),
+    log.CalendarSettings(begins=START, calendar="week Europe/Berlin monday", grace=1),
 )  # fmt: skip
 VECTORS = Path(__file__).parent / "entries.json"
 

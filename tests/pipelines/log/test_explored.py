@@ -16,6 +16,7 @@ import pytest
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.manifests import Manifest, SegmentPart
+from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import window_at, window_start
 from hushcount.errors import FormatError
 from hushcount.wire.blocks import Header, encode_blocks
@@ -35,7 +36,7 @@ from pipelines.windows.intake import closed_next
 from tests.pipelines.windows.test_closing import FILE, OF_BOTH
 from tests.support.decisions import CAMPAIGN, HOUR, MINUTE, START, deployment_in
 
-RULE = Rule(Calendar((Times(None, HOUR, 2 * HOUR),)), 10 * MINUTE, frozenset(), {FILE: OF_BOTH})
+RULE = Rule(Calendar((Times(None, Tiling(HOUR), 2 * HOUR),)), 10 * MINUTE, frozenset(), {FILE: OF_BOTH})
 RUNS, STEPS, SEEDS = 3, 80, 20
 
 

@@ -14,6 +14,7 @@ from scipy.stats import binom
 from hushcount.arrays import FloatArray, IntArray
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, in_random_order
+from hushcount.collection.tilings import Tiling
 from hushcount.oracles.flags import Flag, Flags
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.simulation import SeededWords
@@ -141,7 +142,7 @@ def test_the_windows_flags_are_told_with_its_changes(campaign_of: Callable[[str]
     assert "1 % of all clients, if they forge on both sides, could move the difference by -" in message.says
     # The answers of `hushcount ask` and the page say it too.
     assert next(of_results(source.counted)) == f"2026-11-06: {raised}"
-    calendar = Calendar((Times(None, timedelta(days=1), timedelta(0)),))
+    calendar = Calendar((Times(None, Tiling(timedelta(days=1)), timedelta(0)),))
     figure = flags_of(Shown(source, "words", calendar))
     assert figure.says == (f"2026-11-06: {raised}.",)
     assert [row.wrong for row in figure.rows] == [True] + [False] * len(earlier)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from hushcount.campaigns.dictionary import Dictionary, in_random_order
+from hushcount.collection.tilings import Tiling
 from hushcount.oracles.sight import sight_of
 from pipelines.audit.reconcile import Account, WindowCounts
 from pipelines.audit.view import StreamRow, View
@@ -27,6 +28,7 @@ from pipelines.monitoring.panel_sums import levels
 from pipelines.monitoring.panel_trends import trend_of
 from pipelines.pages.figures import Column, Trend
 from pipelines.questions.sources import of_epochs
+from pipelines.questions.spans import Span
 from pipelines.windows.calendar import Calendar
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused, write_lines
@@ -97,25 +99,25 @@ def test_a_page_says_what_results_hops_and_ledger_say(tmp_path: Path) -> None:
     assert budget["spent"] + budget["left"] == pytest.approx(50, abs=0.02)
     # A missing output is a difference, in red, and a page that is made now says so.
     (site.store / "results" / "words" / site.batch(0) / "summary.json").unlink()
-    page = page_of(site.deployment, at(2.2), 100)
+    page = page_of(site.deployment, at(2.2), Span(100))
     assert "DIFFERENCE" in page
     assert "Red: numbers differ." in page
     # A ledger that cannot be read hides no estimate.
     (site.root / "ledger.db").write_bytes(b"no database" * 1000)
-    page = page_of(site.deployment, at(2.2), 100)
+    page = page_of(site.deployment, at(2.2), Span(100))
     assert "no ledger" in page
     assert "campaign-0-trend-data" in page
     # Nor does a damaged log.
     entry = site.store / "log" / "analyzer" / "words" / "000001" / "0000000002.json"
     entry.write_text("{")
-    page = page_of(site.deployment, at(2.2), 100)
+    page = page_of(site.deployment, at(2.2), Span(100))
     assert str(entry) in page
     assert "campaign-0-trend-data" in page
 
 
 def test_a_deployment_without_results_has_a_page(tmp_path: Path) -> None:
     site = Site(tmp_path)
-    page = page_of(site.deployment, at(0.5), 100)
+    page = page_of(site.deployment, at(0.5), Span(100))
     assert "Campaign words has no results" in page
     for arguments, says in (
         ((), "give either --out FILE or --serve"),
@@ -138,13 +140,13 @@ def test_hops_that_do_not_add_up_are_wrong_and_no_others() -> None:
         WindowCounts(other, "reports", 50, {"batched": 40}),
     ]
     account = Account("a", counts, hops, differences=[f"{batches[1]} shuffle: 3 reports were lost"])
-    calendar = Calendar((Times(None, timedelta(days=1), timedelta(days=2)),))
-    rows = list(columns_of(account, 7, calendar))
+    calendar = Calendar((Times(None, Tiling(timedelta(days=1)), timedelta(days=2)),))
+    rows = list(columns_of(account, Span(7), calendar))
     drawn = [row.drawn for row in rows]
     assert all(isinstance(one, Column) for one in drawn)
     assert [row.wrong for row in rows] == [False, True, False, True, True]
     assert [row.cells[3] for row in rows[2:]] == ["duplicate 10", "malformed 5", "none"]
-    assert [row.wrong for row in columns_of(account, 1, calendar)] == [True, True]
+    assert [row.wrong for row in columns_of(account, Span(1), calendar)] == [True, True]
 
 
 def test_a_page_has_as_many_levels_of_paths_as_it_has_room_for() -> None:
@@ -159,7 +161,7 @@ def test_a_campaign_with_results_opens_first(tmp_path: Path) -> None:
     path = site.add("later", mechanism="grr", epsilon=2.0, dictionary=site.words, min_batch=FLOOR)
     collect(site.store, path, ["alpha"] * 60, day=0)
     site.run(1.1)
-    text = page_of(site.deployment, at(1.2), 100)
+    text = page_of(site.deployment, at(1.2), Span(100))
     assert re.findall("class='panel' data-name='([^']*)'", text) == ["later", "words"]
     assert text.count("class='guarantee of-person'") == 1
 
@@ -177,7 +179,7 @@ def test_only_detected_items_are_drawn_and_a_page_without_them_says_what_shows(t
         counts = np.full_like(result.tally.counts, 5)
         counts[..., 1] += peak
         source.__dict__["counted"] = (replace(result, tally=replace(result.tally, counts=counts)),)
-        trend = trend_of(Shown(source, "key", Calendar((Times(None, timedelta(days=1), timedelta(days=2)),))))
+        trend = trend_of(Shown(source, "key", Calendar((Times(None, Tiling(timedelta(days=1)), timedelta(days=2)),))))
         assert isinstance(trend, Trend)
         assert trend.series["window"].first == drawn
         assert trend.series["window"].found[:, 0].tolist() == [place in drawn for place in range(3)]
@@ -194,7 +196,7 @@ def test_a_longer_grain_is_the_total_of_its_windows(tmp_path: Path) -> None:
         collect(site.store, site.campaign, ["alpha"] * 300 + ["gamma"] * 100 * (day - sunday), day=day)
         site.run(day + 1.1)
     (view,) = View(site.deployment, at(days[-1] + 1.2), read_epochs(site.deployment.campaigns)[0]).each()
-    panel, _ = panel_of(view, "campaign-0", 100)
+    panel, _ = panel_of(view, "campaign-0", Span(100))
     (trend,) = (block for block in panel.blocks if isinstance(block, Trend))
     # Windows are days; a month may end among them.
     assert {"window", "week"} <= trend.series.keys() <= {"window", "week", "month"}
@@ -237,7 +239,7 @@ def test_a_period_is_partial_if_it_lacks_a_window(
     begins = [first + place * length for place in range(52) if place not in lacks]
     found = {}
     for grain in ("day", "week", "month"):
-        periods = periods_of(grain, [(int(one.timestamp()), int((one + length).timestamp())) for one in begins])
+        periods = periods_of(Tiling(grain), [(int(one.timestamp()), int((one + length).timestamp())) for one in begins])
         if 2 <= len(periods) < len(begins):
             found[grain] = [f"{one.begin:%Y-%m-%d}" for one in periods if one.partial]
     assert found == partial
@@ -260,7 +262,7 @@ def test_items_have_totals_where_the_sum_of_a_group_has_no_error(tmp_path: Path)
         for one in source.counted:
             # As made before the dictionary was written in random order.
             one.__dict__["dictionary"] = Dictionary(in_random_order(words)[::order])
-        trend = trend_of(Shown(source, "key", Calendar((Times(None, timedelta(days=1), timedelta(days=2)),))))
+        trend = trend_of(Shown(source, "key", Calendar((Times(None, Tiling(timedelta(days=1)), timedelta(days=2)),))))
         assert isinstance(trend, Trend)
         weeks[name] = np.isfinite(trend.series["week"].count).all(axis=1).tolist()
     assert weeks == {"known": [True] * 5, "unknown": [*[True] * 4, False]}

@@ -107,8 +107,9 @@ def test_the_run_that_counts_a_planted_rise_tells_it_to_a_webhook_once(tmp_path:
         sent["says"],
     )
     assert sent["changes"][0]["after"] == pytest.approx(1.0, abs=0.2)
-    rows = done("ask", "change", "--config", site.config, "--campaign", "words", "--from", window_name(0), "--to",
-                window_name(1), "--item", "alpha", "--json").json["rows"]  # fmt: skip
+    of_windows = ("--window", window_name(1), "--against", window_name(0))
+    asked = ("ask", "change", "--config", site.config, "--campaign", "words", *of_windows, "--item", "alpha", "--json")
+    rows = done(*asked).json["rows"]
     assert sent["changes"][0] == {**rows[0], "p_bonferroni": sent["changes"][0]["p_bonferroni"]}
 
 

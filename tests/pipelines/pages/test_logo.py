@@ -12,6 +12,7 @@ import pytest
 from hushcount.errors import UsageError
 from pipelines.monitoring.dashboard import page_of
 from pipelines.pages.logo import MOST_BYTES, read_logo
+from pipelines.questions.spans import Span
 from tests.support.site import Site, at
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><circle r="1"/></svg>'
@@ -59,6 +60,6 @@ def test_a_large_or_missing_file_is_refused_with_its_name(tmp_path: Path) -> Non
 def test_the_deployment_file_names_the_page(tmp_path: Path) -> None:
     site = Site(tmp_path, tail='[dashboard]\nname = "Shop & more"\nlogo = "logo.svg"\n')
     (tmp_path / "logo.svg").write_bytes(SVG)
-    page = page_of(site.deployment, at(0.5), 100)
+    page = page_of(site.deployment, at(0.5), Span(100))
     assert "<title>Shop &amp; more - Hushcount</title>" in page
     assert f"<img class='logo' alt='' src='data:image/svg+xml;base64,{base64.b64encode(SVG).decode()}'>" in page

@@ -7,7 +7,6 @@ import json
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.collection.windows import window_names, window_text
-from hushcount.errors import UsageError
+from hushcount.collection.windows import window_text
 from hushcount.oracles.tally import Tally
 from hushcount.questions.collisions import pool_of
 from hushcount.questions.counted import Counted
 from pipelines.questions.sentences import of_results
-from pipelines.questions.sources import Source, from_store
 from tests.pipelines.conftest import LISTED, REPRESENTATIVE
 from tests.pipelines.questions.conftest import ANDROID, IOS, ITEMS, USUAL
 from tests.support.collecting import collect, window_name
@@ -109,10 +106,15 @@ def test_a_planted_rise_is_found_and_nothing_else(asked: Site) -> None:
     assert first["low"] < truth < first["high"] or abs(first["difference"] - truth) > 1.9 * first["standard_error"]
     # No other item changed: one of five is far off with a probability of 5 % at most, beyond 1e-6 with less than 1e-5.
     assert all(row["adjusted"] > 1e-6 for row in others)
-    again = ask(asked, "change", "--from", window_name(0), "--to", window_name(1))
+    again = ask(asked, "change", "--window", window_name(1))
+    assert again["windows"] == [window_name(0), window_name(1)]
     assert all(row["adjusted"] > 1e-6 for row in again["rows"])
     two = ask(asked, "change", "--last", 1, "--against", 2)
     assert (two["rows"][0]["group"], two["rows"][0]["reports_before"]) == ("editor/theme/dark", 1200)
+    days = [window_text(window_name(day)) for day in range(DAYS)]
+    skipped = ask(asked, "change", "--from", days[2], "--against", days[0])
+    assert skipped["windows"] == [window_name(0), window_name(2)]
+    assert (skipped["rows"][0]["group"], skipped["rows"][0]["reports_before"]) == ("editor/theme/dark", 600)
     said = done("ask", "change", "--config", asked.config, "--campaign", "ios").out
     assert " 6 " in said
     assert "Benjamini and Hochberg" in said
@@ -227,11 +229,12 @@ def test_what_cannot_be_answered_is_one_sentence(asked: Site, subtests: pytest.S
         ("change", ("--item", "delta"), ["'delta'"]),
         (
             "change",
-            ("--from", window_name(1), "--to", window_name(1)),
+            ("--window", window_name(1), "--against", window_text(window_name(1))),
             [window_text(window_name(1)), "both sides"],
         ),
-        ("change", ("--to", window_name(0)), [window_text(window_name(0)), "--from"]),
-        ("change", ("--to", window_name(1), "--last", 2), ["--from and --to"]),
+        ("change", ("--to", window_name(1), "--last", 2), ["--last and --from or --to"]),
+        ("change", ("--against", "2011-01-01"), ["2011-01-01", " 3 windows "]),
+        ("top", ("--month", window_text(window_name(0))), ["--month", window_text(window_name(0)), "2026-12"]),
         ("compare", (), ["two campaigns"]),
         ("compare", ("--campaign", "android", "--last", 2), ["1 windows ", "common"]),
         ("total", ("--campaign", "android"), ["compare"]),
@@ -241,7 +244,8 @@ def test_what_cannot_be_answered_is_one_sentence(asked: Site, subtests: pytest.S
             run = refused("ask", question, "--config", asked.config, "--campaign", "ios", *options, says=says)
             assert run.err.count("\n") == 1
     where = ("--config", asked.config, "--campaign", "ios")
-    refused("ask", "change", *where, "--last", 2, status=3, says=[" 3 windows,", " 4, 2 after"])
+    refused("ask", "change", *where, "--last", 2, status=3, says=[" 1 windows before ", " needs 2 "])
+    refused("ask", "change", *where, "--window", window_name(0), status=3, says=[" 0 windows before ", "--against"])
 
 
 def test_folders_that_do_not_fit_are_one_sentence(asked: Site) -> None:
@@ -258,39 +262,6 @@ def test_folders_that_do_not_fit_are_one_sentence(asked: Site) -> None:
     refused("ask", "top", "--campaign", other, "--result", folder, says=["campaign ios", "android"])
     none = ("--config", asked.config, "--campaign", "words")
     refused("ask", "change", *none, status=3, says=["words"])
-
-
-def test_each_printed_name_of_a_window_is_taken(asked: Site) -> None:
-    (place, *_) = from_store(asked.deployment, "android").places
-    hours = [f"20261122T{hour:02d}{minute:02d}00Z" for hour in range(24) for minute in (0, 15)]
-    source = Source("android", tuple(replace(place, window=window) for window in hours))
-    for window, text in window_names(hours).items():
-        assert source.named(text) == source.named(window) == window
-    with pytest.raises(UsageError, match="48 windows: give one, as 2026-11-22T00:00Z"):
-        source.named("2026-11-22")
-    with pytest.raises(UsageError, match="48 windows with results, 2026-11-22T00:00Z to 2026-11-22T23:15Z"):
-        source.named("2026-11-23")
-
-
-def test_a_range_has_all_windows_that_begin_in_its_months_days_or_hours(asked: Site) -> None:
-    (place, *_) = from_store(asked.deployment, "android").places
-    hours = [f"202611{day}T{hour:02d}0000Z" for day in (22, 23) for hour in range(24)]
-    source = Source("android", tuple(replace(place, window=window) for window in hours))
-    for first, end, chosen in (
-        ("2026-11-22", "2026-11-22", hours[:24]),
-        ("2026-11", "2026-11", hours),
-        ("2026-11-01", "2026-12-31", hours),
-        ("2026-11-22T22:00Z", None, hours[22:]),
-        (None, "2026-11-23T01", hours[:26]),
-        ("2026-11-22T22:00Z", "2026-11-23T01:30Z", hours[22:26]),
-        (hours[5], hours[7], hours[5:8]),
-    ):
-        assert list(source.between(first, end).windows) == chosen
-    for first, end in (("2026-11-24", None), (None, "2026-10"), ("2026-11-23", "2026-11-22")):
-        with pytest.raises(UsageError, match="48 windows with results, 2026-11-22T00:00Z to 2026-11-23T23:00Z"):
-            source.between(first, end)
-    with pytest.raises(UsageError, match="--from is '2026', must be"):
-        source.between("2026", None)
 
 
 def batches(site: Site, campaign: str) -> list[str]:

@@ -18,6 +18,7 @@ from pipelines.console.answer import show
 from pipelines.questions import answers, sides
 from pipelines.questions.selection import Chosen
 from pipelines.questions.sources import Place, Source
+from pipelines.questions.spans import Span
 from tests.support.collecting import DAY
 
 PAGE = Path(__file__).parents[3] / "docs" / "analysts.md"
@@ -50,7 +51,7 @@ def test_the_change_that_analysts_are_shown_is_the_answer_to_the_data_that_they_
     source = Source("ios", tuple(places))
     source.__dict__["counted"] = tuple(results)
     stream = io.StringIO()
-    answer = answers.difference("change", sides.of_windows(source, last=7), Chosen(), 10, None)
+    answer = answers.difference("change", sides.of_windows(source, Span(7)), Chosen(), 10, None)
     show(answer.people, Console(file=stream, width=160, highlight=False, markup=False, emoji=False))
     said = [line.rstrip() for line in stream.getvalue().splitlines() if line.strip() and not line.startswith("─")]
     page = PAGE.read_text(encoding="utf-8")

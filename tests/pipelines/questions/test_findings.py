@@ -148,7 +148,7 @@ def test_the_top_of_a_range_is_its_totals(noisy: Site) -> None:
     where = ("--config", noisy.config, "--campaign", "loud")
     refused("ask", "top", *where, "--last", 2, "--window", days[0], says=["--last and --window"])
     refused("ask", "total", *where, "--last", 2, "--to", days[0], says=["--last and --from or --to"])
-    refused("ask", "top", *where, "--from", days[2], "--to", days[0], says=[f"--from {days[2]} --to {days[0]}"])
+    refused("ask", "top", *where, "--from", days[2], "--to", days[0], says=[f"--from {days[2]}", f"--to {days[0]}"])
 
 
 def test_an_empty_top_says_what_its_reports_can_show(noisy: Site) -> None:

@@ -22,6 +22,7 @@ from pipelines.jobs import results
 from pipelines.monitoring.dashboard import page_of
 from pipelines.questions.plot import _curve, write_plot
 from pipelines.questions.sources import from_store
+from pipelines.questions.spans import Span
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, files_of, refused, write_lines
 from tests.support.site import Site, at
@@ -113,8 +114,8 @@ def test_a_result_in_the_place_of_another_window_is_refused(site: Site, whole: S
     shutil.copytree(first, second)
     for question in ("item", "change"):
         refused("ask", question, "--config", site.config, "--campaign", "words", says=[site.batch(1), "place"])
-    assert site.batch(1) in page_of(site.deployment, at(2.2), 100)
-    assert site.batch(1) not in page_of(whole.deployment, at(2.2), 100)
+    assert site.batch(1) in page_of(site.deployment, at(2.2), Span(100))
+    assert site.batch(1) not in page_of(whole.deployment, at(2.2), Span(100))
 
 
 def test_a_tally_that_cannot_be_is_named(site: Site) -> None:

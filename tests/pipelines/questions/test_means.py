@@ -14,6 +14,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.parts import NumberPart
 from pipelines.jobs.simulated_people import of_numbers
 from pipelines.monitoring.dashboard import page_of
+from pipelines.questions.spans import Span
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
 from tests.support.site import Site, at
@@ -84,7 +85,7 @@ def test_what_is_printed_says_how_numbers_outside_the_range_count(timed: Site) -
 
 
 def test_the_page_has_the_mean_of_each_window_in_place_of_the_item(timed: Site) -> None:
-    page = page_of(timed.deployment, at(DAYS + 0.2), 100)
+    page = page_of(timed.deployment, at(DAYS + 0.2), Span(100))
     assert "Mean of the numbers" in page
     row = ask(timed, "mean")["rows"][-1]
     assert f">{row['mean']:,.0f}<" in page or f">{row['mean']:,.1f}<" in page

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pipelines.monitoring.dashboard import page_of
+from pipelines.questions.spans import Span
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused, write_lines
 from tests.support.site import Site, at
@@ -80,7 +81,7 @@ def test_a_histogram_counts_every_bin_in_order(timed: Site) -> None:
 
 
 def test_the_page_has_every_bin_and_three_percentiles_of_each_window(timed: Site) -> None:
-    page = page_of(timed.deployment, at(DAYS + 0.2), 100)
+    page = page_of(timed.deployment, at(DAYS + 0.2), Span(100))
     rows = ask(timed, "histogram")["rows"]
     assert all(page.count(f">{row['bin']}<") >= 1 for row in rows)
     newest = [row for row in ask(timed, "quantile")["rows"] if row["window"] == window_name(DAYS - 1)]

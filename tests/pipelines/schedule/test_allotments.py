@@ -12,6 +12,7 @@ import pytest
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.segment_names import segment_named
+from hushcount.collection.tilings import Tiling
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.many_clients import ManyClients
 from hushcount.senders import Senders
@@ -48,7 +49,14 @@ async def collected(site: Site, first: float) -> None:
     client, clock, metrics = ManyClients(site.campaign()), Hands(first), Metrics()
     uploads = UploadQueue(uploader_of(site), metrics)
     writer = Writer(
-        site.journal, HOUR, 1 << 20, 1000, uploads.hand_over, metrics, WatchedClock(3600.0, clock.clock), "client-token"
+        site.journal,
+        Tiling(HOUR),
+        1 << 20,
+        1000,
+        uploads.hand_over,
+        metrics,
+        WatchedClock(3600.0, clock.clock),
+        "client-token",
     )
     await writer.start()
     working = asyncio.create_task(writer.run())

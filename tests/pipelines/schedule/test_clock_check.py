@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.collection.manifests import Manifest
+from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import Window
 from pipelines.deployment.settings import Deployment
 from pipelines.ledger.file import opened, put_newest, read_newest, writing
@@ -121,7 +122,7 @@ def test_the_rule(case: Case, tmp_path: Path) -> None:
 
 def test_a_fast_clock_closes_none_of_its_windows() -> None:
     fast = listed(FORTY)
-    rule = Rule(Calendar((Times(None, DAY, 2 * DAY),)), DAY / 24, frozenset({"fast"}), {})
+    rule = Rule(Calendar((Times(None, Tiling(DAY), 2 * DAY),)), DAY / 24, frozenset({"fast"}), {})
     assert next_window(None, (), fast, rule, at(40.1)) is not None
     assert (
         next_window(at(3), (), fast, rule, at(3)) is None or next_window(at(3), (), fast, rule, at(3)) == fast[2].window

@@ -26,6 +26,7 @@ from pipelines.monitoring import panel_trends
 from pipelines.monitoring.dashboard import page_of
 from pipelines.pages.assets import policy
 from pipelines.pages.series import PIECE
+from pipelines.questions.spans import Span
 from pipelines.served.kept import Campaigns, Made
 from pipelines.served.server import serve
 from tests.support.clocks import Hands
@@ -73,7 +74,7 @@ def test_a_served_page_says_what_a_file_says_and_requests_its_own_server_only(si
     assert "connect-src 'self'" in page.headers["content-security-policy"]
     assert page.headers["cache-control"] == "no-store"
     tables = re.compile(r"<table.*?</table>", re.DOTALL)
-    assert tables.findall(page.text) == tables.findall(page_of(site.deployment, at(1.2), 100))
+    assert tables.findall(page.text) == tables.findall(page_of(site.deployment, at(1.2), Span(100)))
     version = pages.get("/campaigns/words/version").text
     assert f"data-version='{version}'" in page.text
     head = pages.head("/campaigns/words")
@@ -89,7 +90,7 @@ def test_a_signal_at_the_moment_of_the_start_ends_it_properly(site: Site) -> Non
         said.append(address)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    serve(site.deployment, 0, 100, ready)
+    serve(site.deployment, 0, Span(100), ready)
     assert len(said) == 1
 
 
@@ -131,7 +132,7 @@ def test_results_are_not_computed_again_for_the_state_of_the_jobs(tmp_path: Path
     site, hands = Site(tmp_path), Hands(at(1.2).timestamp())
     collect(site.store, site.campaign, ["alpha"] * 300, day=0)
     site.run(1.1)
-    campaigns = Campaigns(site.deployment, hands.clock, 100)
+    campaigns = Campaigns(site.deployment, hands.clock, Span(100))
 
     async def made() -> Made:
         return await campaigns.made("words")
@@ -160,7 +161,7 @@ def test_a_new_window_is_computed_alone(tmp_path: Path, monkeypatch: pytest.Monk
         return numbers(result, *others)
 
     monkeypatch.setattr(panel_trends, "_in_result", counted)
-    kept = Campaigns(site.deployment, hands.clock, 100)
+    kept = Campaigns(site.deployment, hands.clock, Span(100))
     for day in range(3):
         collect(site.store, site.campaign, ["alpha"] * 300, day=day)
         site.run(day + 1.1)
@@ -168,7 +169,7 @@ def test_a_new_window_is_computed_alone(tmp_path: Path, monkeypatch: pytest.Monk
         made = asyncio.run(kept.made("words"))
         assert computed == [window_name(day)]
         computed.clear()
-        anew = asyncio.run(Campaigns(site.deployment, hands.clock, 100).made("words"))
+        anew = asyncio.run(Campaigns(site.deployment, hands.clock, Span(100)).made("words"))
         assert computed == [window_name(one) for one in range(day + 1)]
         computed.clear()
         # Detections are corrected for all counts, also for those that were computed before.

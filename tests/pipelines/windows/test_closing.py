@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.manifests import Manifest, SegmentPart
+from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import Window, window_at
 from pipelines.log.facts import Times
 from pipelines.log.segments import Segment
@@ -38,7 +39,7 @@ FILE, OTHER = (1, "a" * 16), (2, "b" * 16)
 
 
 def calendar(length: timedelta, grace: timedelta = 90 * MINUTE) -> Calendar:
-    return Calendar((Times(None, length, grace),))
+    return Calendar((Times(None, Tiling(length), grace),))
 
 
 RULE = Rule(calendar(HOUR), 10 * MINUTE, frozenset({"c"}), {FILE: OF_BOTH})
@@ -365,7 +366,7 @@ def test_no_segment_is_lost_taken_twice_or_dropped_before_a_window_was_offered_i
         if random.random() < 0.2:
             begins = rule.calendar.window_at(now).end
             before = [one for one in rule.calendar.times if one.begins is None or one.begins < begins]
-            new = Times(begins, random.choice(LENGTHS), random.choice(graces))
+            new = Times(begins, Tiling(random.choice(LENGTHS)), random.choice(graces))
             rule = replace(rule, calendar=Calendar((*before, new)))
         kept.look([*there.values()], rule, now, random)
     end = START + 365 * 24 * HOUR

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
+from hushcount.collection.tilings import Tiling
 from pipelines.files.storage import probe, write_durably
 from service.authentication import Anyone
 from shuffler.collector.service import Collector, CollectorSetup
@@ -23,7 +24,7 @@ def collector_of(site: Site, length: timedelta) -> Collector:
             journal=site.journal,
             campaigns=site.base / "campaigns",
             segments=segments,
-            length=length,
+            tiling=Tiling(length),
             authenticator=Anyone(),
             write_whole=partial(write_durably, segments),
             probe=partial(probe, segments),

@@ -28,6 +28,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, read_manifest
+from hushcount.collection.tilings import Tiling
 from hushcount.wire.blocks import read_block, read_header
 from service.passes import PassTaker
 from tests.shuffler.collector.collector_process import start_collector
@@ -37,7 +38,7 @@ LONG = "365d"
 """A window that does not end while a test runs, but once a year; or when `Running.pass_by` lets it."""
 LENGTH = timedelta(days=365)
 """Of such a window."""
-TAKER = PassTaker("none", "collector", "one", LENGTH)
+TAKER = PassTaker("none", "collector", "one", Tiling(LENGTH))
 METRICS_TOKEN = "m" * 32
 STREAM = {"content-type": "application/octet-stream"}
 _START_SECONDS = 120.0

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hushcount.clock import Clock
+from hushcount.collection.tilings import Tiling
 from shuffler.collector.app import application
 from shuffler.collector.journals.open_journals import Uploadable
 from shuffler.collector.journals.watched_clock import ClockAhead, WatchedClock
@@ -52,7 +53,7 @@ def run_writer(site: Site, time: Time, steps: Callable[[Writer, Callable[[], Any
     target = target_of(site)
 
     async def run() -> None:
-        writer = Writer(site.journal, HOUR, 1 << 20, 100, handed.append, Metrics(), time.watched)
+        writer = Writer(site.journal, Tiling(HOUR), 1 << 20, 100, handed.append, Metrics(), time.watched)
         await writer.start()
         working = asyncio.create_task(writer.run())
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from hushcount.clock import Clock
 from hushcount.collection.epochs import epoch_folder
+from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import Window, named_window, window_at
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import write_over
@@ -98,7 +99,7 @@ def uploader_of(site: Site, name: str = "one") -> Uploader:
     """Return the steps to the store of a site, of a collector of that name."""
     segments = str(site.segments)
     write, look = partial(write_durably, segments), partial(probe, segments)
-    return Uploader(site.journal, segments, name, write, look, lambda _: None, Metrics(), HOUR)
+    return Uploader(site.journal, segments, name, write, look, lambda _: None, Metrics(), Tiling(HOUR))
 
 
 async def collect_at(
@@ -108,7 +109,9 @@ async def collect_at(
     site.journal.mkdir(exist_ok=True)
     clock, metrics, entered = Hands(moments[0]), Metrics(), []
     uploads = UploadQueue(uploader_of(site, name), metrics)
-    writer = Writer(site.journal, HOUR, 1 << 20, 100, uploads.hand_over, metrics, WatchedClock(3600.0, clock.clock))
+    writer = Writer(
+        site.journal, Tiling(HOUR), 1 << 20, 100, uploads.hand_over, metrics, WatchedClock(3600.0, clock.clock)
+    )
     await writer.start()
     running_writer = asyncio.create_task(writer.run())
     for moment in moments:
@@ -178,7 +181,9 @@ def test_what_is_no_name_of_a_window_in_the_place_of_the_newest_is_refused_in_a_
 
 def entered(root: Path, clock: str, length: timedelta) -> tuple[str, str]:
     """Return begin and end of the window that a collector enters at a time of the day, as HHMM; it notes its length."""
-    window = window_notes.open_window(root, DAY + timedelta(hours=int(clock[:2]), minutes=int(clock[2:])), length)
+    window = window_notes.open_window(
+        root, DAY + timedelta(hours=int(clock[:2]), minutes=int(clock[2:])), Tiling(length)
+    )
     window_notes.set_seconds(root, window)
     return f"{window.start:%H%M}", f"{window.end:%d %H%M}"
 
@@ -218,7 +223,7 @@ def test_no_two_windows_of_a_collector_overlap_whatever_settings_and_clock_do(
     root, now, seen = tmp_path_factory.mktemp("journal"), DAY, dict[str, Window]()
     for minutes, length, uploaded in steps:
         now += timedelta(minutes=minutes)
-        window = window_notes.open_window(root, now, timedelta(minutes=length))
+        window = window_notes.open_window(root, now, Tiling(timedelta(minutes=length)))
         window_notes.set_seconds(root, window)
         assert seen.setdefault(window.name, window) == window
         if uploaded:
@@ -274,7 +279,7 @@ def test_a_window_that_ends_while_a_collector_starts_gets_its_manifest(site: Sit
     async def run() -> None:
         uploads = UploadQueue(uploader_of(site), Metrics())
         clock = WatchedClock(3600.0, Clock(lambda: readings.pop() if readings else NOON + 3600.1))
-        writer = Writer(site.journal, HOUR, 1 << 20, 100, uploads.hand_over, Metrics(), clock)
+        writer = Writer(site.journal, Tiling(HOUR), 1 << 20, 100, uploads.hand_over, Metrics(), clock)
         await writer.start()
         await writer.turn([target_of(site)], {})
         await writer.stop()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from hushcount.collection.tilings import Tiling
 from service.client_limit import ClientLimit
 from service.refusals import Refused
 from shuffler.collector.campaigns import Target
@@ -49,7 +50,7 @@ def run_writer(
     async def run() -> None:
         clock = Hands(NOON)
         watched = WatchedClock(3600.0, clock.clock)
-        writer = Writer(site.journal, HOUR, segment_bytes, 100, handed.append, metrics or Metrics(), watched)
+        writer = Writer(site.journal, Tiling(HOUR), segment_bytes, 100, handed.append, metrics or Metrics(), watched)
         await writer.start()
         await steps(writer, clock)
         await writer.stop()

@@ -5,10 +5,44 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime, timezone
+from itertools import pairwise
 from typing import Any
+
+from tests.vectors.stranger.basics import require
 
 LONGEST = 86_400.0
 WINDOW = datetime(2026, 10, 22, tzinfo=timezone.utc)
+
+
+DAY = 86_400
+SPANS = {"day": (17 * 3600, 2 * DAY), "week": (7 * DAY - 25_200, 8 * DAY), "month": (28 * DAY - 25_200, 32 * DAY)}
+"""Of a listed window, in seconds."""
+LAST = int(datetime(8999, 12, 31, tzinfo=timezone.utc).timestamp())
+
+
+def check_windows(section: Any) -> None:
+    """Refuse a section of a campaign file that lists no windows."""
+    require(isinstance(section, dict) and set(section) == {"unit", "starts"}, "windows")
+    unit, starts = section["unit"], section["starts"]
+    require(isinstance(unit, str) and unit in SPANS and isinstance(starts, list) and 2 <= len(starts) <= 500, "windows")
+    require(all(type(one) is int and 0 <= one <= LAST for one in starts), "windows")
+    (least, most), spans = SPANS[unit], [later - earlier for earlier, later in pairwise(starts)]
+    require(all(least <= span <= most for span in spans), "windows")
+
+
+def window(entry: dict[str, Any]) -> dict[str, int]:
+    """Return when the window of a moment begins, and the next."""
+    if "windows" in entry:
+        check_windows(entry["windows"])
+    moment = min(max(entry["moment"], 0), LAST)
+    if "seconds" in entry:
+        begins = moment // entry["seconds"] * entry["seconds"]
+        return {"begins": begins, "next": begins + entry["seconds"]}
+    starts = entry["windows"]["starts"]
+    return {
+        "begins": max((one for one in starts if one <= moment), default=starts[0]),
+        "next": min((one for one in starts[1:] if one > moment), default=LAST),
+    }
 
 
 def fate(status: int, body: list[str], retry_after: str, reports: int, date: list[str]) -> tuple[str, str, float]:

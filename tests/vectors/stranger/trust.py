@@ -12,7 +12,7 @@ from typing import Any
 from nacl.bindings import crypto_sign_open
 from nacl.exceptions import BadSignatureError
 
-from tests.vectors.stranger import counted_numbers
+from tests.vectors.stranger import counted_numbers, delivery
 from tests.vectors.stranger.basics import LARGEST, Refused, ascending, canonical, hashed, require
 from tests.vectors.stranger.mechanisms import Mechanism
 
@@ -72,7 +72,7 @@ def check_campaign(file: Any) -> None:
     _table(
         file,
         "format id epoch memory memory_values shuffle collectors keys unicode",
-        "previous mechanism dictionary discovery sample number",
+        "previous mechanism dictionary discovery sample number windows passes",
     )
     require(file["format"] == 2, "wrong_format")
     require(isinstance(file["id"], str), "wrong_type")
@@ -99,6 +99,9 @@ def check_campaign(file: Any) -> None:
     require(len(set(named)) == len(named), "collectors")
     if "sample" in file:
         _check_sample(_table(file["sample"], "layer buckets"))
+    if "windows" in file:
+        delivery.check_windows(file["windows"])
+        require("passes" not in file, "windows")
     if "number" in file:
         counted_numbers.check(file["number"], file)
     if "discovery" in file:
@@ -191,7 +194,12 @@ def terms(file: Content) -> bytes:
     made = {key: value for key, value in _fixed(file).items() if key not in ("epoch", "previous")}
     if "dictionary" in made:
         made["dictionary"] = {}
-    for part, name in (("mechanism", "parameters"), ("discovery", "hash_key_commitment"), ("keys", "evaluator")):
+    for part, name in (
+        ("mechanism", "parameters"),
+        ("discovery", "hash_key_commitment"),
+        ("windows", "starts"),
+        ("keys", "evaluator"),
+    ):
         if part in made:
             made[part] = {key: value for key, value in made[part].items() if key != name}
     return hashed(canonical(made).encode(), "campaign terms")

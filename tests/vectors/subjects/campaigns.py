@@ -15,6 +15,7 @@ from keys.evaluating import EvaluatorKey
 from tests.hushcount.oracles.cases import SEED
 from tests.vectors.subjects.script import octets, require_refused
 from tests.vectors.subjects.sealing import keypair
+from tests.vectors.subjects.windows import DAYS
 
 WORDS = Dictionary(("one", "two", "three", "größer"))
 
@@ -109,6 +110,7 @@ _GIVEN: dict[str, dict[str, Any]] = {
         "dictionary": {"path": "end.txt", "items": 1, "digest": Dictionary(("300 ms",)).digest},
         "number": {"edges": ["0", "300"], "unit": "ms", "mean": True},
     },
+    "windows": {"mechanism": mechanism("grr", 1.0), "dictionary": DICTIONARY, "windows": DAYS},
     "discovery-of-what-no-list-has": {"dictionary": DICTIONARY, "discovery": {**DISCOVERY, "max_value_bytes": 4096}},
 }
 
@@ -271,6 +273,8 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
         for part in ({"m": None}, {"b": None}, {"m": 1}, {"m": 257}, {"b": -1}, {"b": 8}, {"m": 7.5}, {"s": 1})
     ),
     ("unknown_field", "sample", {"sample": {"share": 0.5}}),
+    ("windows", "windows", {"windows": {"unit": "week"}}),
+    ("windows", "windows", {"passes": {"seconds": 86400, "first": "2026-11-28", "days": ["ab" * 32]}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": None}}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": 5}}}),
     ("mechanism", "both", {"dictionary": None, "mechanism": {"name": "grr", "parameters": {"s": None}}}),

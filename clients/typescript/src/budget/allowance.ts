@@ -5,9 +5,10 @@ import type { Value } from "../store/store.js";
 import { own } from "../own.js";
 import { countOf, lastChanged, type Counts } from "./last-changed.js";
 import type { Request } from "./ledger.js";
+import { startsOf } from "./starts.js";
 
-/** Numbers of reports made, by start of the window, and by campaign and stream. */
-type Made = Counts<number, Readonly<Record<string, number>>>;
+/** Numbers of reports made, by campaign and stream, and by start of the window. */
+type Made = Readonly<Record<string, Counts<number, number>>>;
 
 /**
  * Count reports that are about to be made.
@@ -17,17 +18,17 @@ type Made = Counts<number, Readonly<Record<string, number>>>;
  * any new window.
  *
  * @param kept the record of earlier counts.
- * @param window length of the deployment's windows, which tile time from 1970 on, in milliseconds.
+ * @param window length of the windows of a campaign that lists none, in milliseconds.
  * @throws OverCap the reports exceed the cap, so none of them may be made.
  */
 export function counted(kept: Value | undefined, window: number, requests: readonly Request[], now: number): Value {
-  const before = (kept ?? []) as unknown as Made;
-  const began = Math.floor(now / window) * window;
-  const reports: Record<string, number> = own(countOf(before, began));
+  const made: Record<string, Counts<number, number>> = own((kept ?? {}) as unknown as Made);
   for (const { campaign, stream, number } of requests) {
     // Counts are by campaign, not by campaign file, because an operator may publish many epochs in one window.
     const name = `${campaign.id}/${stream}`;
-    const earlier = reports[name] ?? 0;
+    const began = startsOf(window, campaign).at(now);
+    const counts = made[name] ?? [];
+    const earlier = countOf(counts, began) ?? 0;
     if (earlier + number > campaign.cap) {
       throw new OverCap(
         `${String(number)} more ${stream} of campaign ${campaign.id} cannot be made: ` +
@@ -35,7 +36,7 @@ export function counted(kept: Value | undefined, window: number, requests: reado
           `${String(campaign.cap)}; wait for the next window`,
       );
     }
-    reports[name] = earlier + number;
+    made[name] = lastChanged(counts, began, earlier + number);
   }
-  return lastChanged(before, began, reports) as unknown as Value;
+  return made as unknown as Value;
 }

@@ -1,12 +1,13 @@
 /** Reads campaign files in one step, for tests: all mechanisms are loaded. */
 
-import { FormatError } from "../errors.js";
+import { FormatError, Untrusted } from "../errors.js";
 import { parseJson } from "../json.js";
 import type { Design } from "../oracles/design.js";
 import { buildMechanism } from "../oracles/every.js";
 import { requirePasses } from "../passes/asking.js";
 import { itemOfNumber } from "../values/numbers.js";
 import { CAMPAIGN_BYTES, campaignFrom, formOf, NAME, TOOLS, type Campaign } from "./campaign.js";
+import { requireWindows } from "./windows.js";
 
 /** Read the bytes of a campaign file (JSON). Throws FormatError, which names the field. */
 export function parseCampaign(bytes: Uint8Array, designs: readonly Design[] = []): Campaign {
@@ -17,6 +18,7 @@ export function parseCampaign(bytes: Uint8Array, designs: readonly Design[] = []
 export function campaignOf(file: unknown, designs: readonly Design[] = []): Campaign {
   const form = formOf(file);
   requirePasses(form, FormatError);
+  requireWindows(form, 0, FormatError, Untrusted);
   const item = form.number === undefined ? undefined : itemOfNumber(TOOLS, form);
   return campaignFrom(form, (terms, domain) => buildMechanism(terms, domain, designs), item);
 }

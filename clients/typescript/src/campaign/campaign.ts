@@ -1,7 +1,7 @@
 /** The campaign: the public parameters of one collection, read from a file that states even default values. */
 
 import { blake2b, hex, unhex, utf8 } from "../bytes.js";
-import { FormatError } from "../errors.js";
+import { FormatError, Untrusted } from "../errors.js";
 import { booleanOf, fieldsOf, HEX_32, IDENTIFIER, listOf, numberOf, textOf, type Fields } from "../fields.js";
 import { part } from "../loading.js";
 import { wordOf } from "../maths/words.js";
@@ -11,7 +11,7 @@ import { loadMechanism } from "../oracles/load.js";
 import type { Mechanism } from "../oracles/mechanism.js";
 import { own } from "../own.js";
 import { loadPasses } from "../passes/load.js";
-import type { Asked, PassTerms, Stream } from "../trust/asked.js";
+import type { Asked, PassTerms, Stream, WindowTerms } from "../trust/asked.js";
 import { headOf } from "../trust/campaign-log.js";
 import { sampleOf } from "../trust/sample.js";
 import type { ItemOfNumber, Tools } from "../values/numbers.js";
@@ -36,7 +36,7 @@ const BINDING_BYTES = 16;
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 2;
 const MOST_COLLECTORS = 16;
-const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample", "passes", "number"];
+const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample", "passes", "number", "windows"];
 const NEEDED = ["format", "id", "epoch", "memory", "memory_values", "shuffle", "collectors", "keys", "unicode"];
 
 /** A campaign file that was read and checked, with the mechanism of its frequency reports. */
@@ -66,20 +66,23 @@ export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes" | "item
 /**
  * Check the data of a campaign file, and load its mechanism.
  *
+ * @param window length of the operator's windows, or of the shortest that a campaign may list, in milliseconds.
  * @param designs files of the app, for mechanism `wss`.
- * @throws FormatError the file is no campaign file, or has another format; the error names the field.
+ * @throws FormatError the file is no campaign file, or has another format; the error names the field. Untrusted: it lists
+ * shorter windows.
  */
-export async function openCampaign(file: unknown, designs: readonly unknown[] = []): Promise<Campaign> {
+export async function openCampaign(file: unknown, window = 0, designs: readonly unknown[] = []): Promise<Campaign> {
   const form = formOf(file);
   const { mechanismTerms: terms } = form;
   if (form.passes !== undefined) (await loadPasses()).requirePasses(form, FormatError);
+  if (form.windows !== undefined) (await part(import("./windows.js"))).requireWindows(form, window, FormatError, Untrusted);
   const item = form.number === undefined ? undefined : (await part(import("../values/numbers.js"))).itemOfNumber(TOOLS, form);
   return campaignFrom(form, terms === undefined ? unbuilt : await loadMechanism(terms.name, designs), item);
 }
 
 /**
- * Check the data of a campaign file, except for its sections on passes and on numbers, whose checks are loaded with the
- * rest of these. Throws FormatError, which names the field.
+ * Check the data of a campaign file, except for its sections on passes, on windows and on numbers, whose checks are
+ * loaded with the rest of these. Throws FormatError, which names the field.
  */
 export function formOf(file: unknown): Form {
   const { format = 2 } = own(file as { readonly format?: unknown } | null);
@@ -124,6 +127,7 @@ export function formOf(file: unknown): Form {
     ...shuffle,
     collectors,
     passes: fields.passes as PassTerms | undefined,
+    windows: fields.windows as WindowTerms | undefined,
     sample,
     mechanismTerms: terms,
     number: fields.number,

@@ -18,8 +18,8 @@ export function termsOf(file: Fields): string {
   const made: Fields = { ...without(fixed(file), "epoch", "previous"), ...(Object.hasOwn(file, "dictionary") ? { dictionary: {} } : {}) };
   const terms = changed(changed(made, "mechanism", "parameters"), "discovery", "hash_key_commitment");
   // The evaluator's key is left out, because the delegation names the evaluator's keys that a publisher may use.
-  // A publisher may add days to the keys of passes.
-  const kept = changed(changed(terms, "passes", "days"), "passes", "first");
+  // A publisher may add days to the keys of passes, and list more windows.
+  const kept = changed(changed(changed(terms, "passes", "days"), "passes", "first"), "windows", "starts");
   return hex(blake2b(canonicalJson(changed(kept, "keys", "evaluator")), { length: 32, person: "campaign terms" }));
 }
 

@@ -27,16 +27,12 @@
 import { countOf, lastChanged, type Counts } from "../budget/last-changed.js";
 import type { Request } from "../budget/ledger.js";
 import { OverCap } from "../errors.js";
+import { FIRST_YEAR, LAST_YEAR, type Starts } from "../budget/starts.js";
 import { own } from "../own.js";
 import { valueOf, type Entry, type Store, type Value } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
 import { ALL, mayArrive, queuePrefix, waitingOf, type Turn, type Waiting } from "./queue.js";
 import { arrivedKey } from "./token.js";
-
-/** The range of years that windows may have. */
-const FIRST_YEAR = 1970;
-const LAST_YEAR = 8999;
-const LAST = Date.UTC(LAST_YEAR, 11, 31);
 
 /** Stands for a window in `windows`: for reports that were given up since the last answer, which count in every window. */
 const EVERY = Number.MAX_SAFE_INTEGER;
@@ -59,15 +55,15 @@ interface Arrived {
 export class Arrivals {
   readonly #store: Store;
   readonly #campaign: string;
-  readonly #window: number;
+  readonly #starts: () => Starts;
   /** What was kept when it was last read, for a closing page, which has no time to read the store. */
   #known: Arrived = NOTHING;
 
-  /** @param window length of the deployment's windows, in milliseconds. */
-  constructor(store: Store, campaign: string, window: number) {
+  /** @param starts returns when windows begin, by what the client knows now. */
+  constructor(store: Store, campaign: string, starts: () => Starts) {
     this.#store = store;
     this.#campaign = campaign;
-    this.#window = window;
+    this.#starts = starts;
   }
 
   /**
@@ -177,7 +173,12 @@ export class Arrivals {
 
   /** Return whether a window begins more than a window after a moment of the collector's clock. */
   isFar(window: number, at: number): boolean {
-    return window > this.#startOf(at) + this.#window;
+    return window > this.after(at);
+  }
+
+  /** Return when the window after that of a moment begins. */
+  after(moment: number): number {
+    return this.#starts().after(moment);
   }
 
   get #key(): string {
@@ -189,8 +190,8 @@ export class Arrivals {
    * collector. Counts of later windows come from a collector's wrong clock.
    */
   #heard({ windows }: Arrived, at: number): Arrived {
-    const [now, start] = [Date.now(), this.#startOf(at)];
-    const past = windows.filter(([other]) => other <= start + this.#window);
+    const [now, start, following] = [Date.now(), this.#startOf(at), this.after(at)];
+    const past = windows.filter(([other]) => other <= following);
     return withMore({ answered: now, ahead: at - now, windows: past }, start, countOf(windows, EVERY));
   }
 
@@ -205,7 +206,7 @@ export class Arrivals {
 
   /** Return the start of the window of a moment, which may be of any wrong clock. */
   #startOf(moment: number): number {
-    return Math.floor(Math.min(Math.max(moment, 0), LAST) / this.#window) * this.#window;
+    return this.#starts().at(moment);
   }
 }
 

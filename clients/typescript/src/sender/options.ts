@@ -31,7 +31,7 @@ export interface SenderOptions {
    * store as the sender.
    */
   readonly budget?: Budget;
-  /** Length of the operator's windows, in seconds; by default a day. */
+  /** Length of the operator's windows, or of the shortest that a campaign may list, in seconds; by default a day. */
   readonly windowSeconds?: number;
   /**
    * Keep the plain value beside a report on this device until the report is sent. Then a report that arrives after its

@@ -17,8 +17,8 @@ export interface Target extends Tokens {
   readonly fetcher: Fetch;
   /** When the present window began, in milliseconds since 1970. */
   readonly window: number;
-  /** How long windows are, in milliseconds. */
-  readonly length: number;
+  /** Return when the window after that of a moment begins. */
+  after(moment: number): number;
   /** The address of the campaign at its collector. */
   readonly base: string;
 }
@@ -32,7 +32,7 @@ export interface Target extends Tokens {
  */
 export async function post(target: Target, reports: readonly Queued[], keepalive: boolean): Promise<Verdict> {
   const { stream = "", fingerprint = "", collector = "", left, window = target.window } = own({ ...reports[0]?.waiting });
-  const until = keepalive || left !== undefined ? `&until=${windowName(window + target.length)}` : "";
+  const until = keepalive || left !== undefined ? `&until=${windowName(target.after(window))}` : "";
   const url = `${target.base}/${stream}?fingerprint=${fingerprint}&window=${windowName(window)}${until}`;
   const token = target.shown("collector", collector, window);
   // The pass is too old to be kept. The bytes may have arrived under it, so they do not get another one.

@@ -68,6 +68,11 @@ export class Present {
     this.#log = log;
   }
 
+  /** The maker, if it was read or fetched already. */
+  get known(): Maker | undefined {
+    return this.#maker;
+  }
+
   /** Return the maker at once, without asking the collector; undefined if there is none yet. */
   async maker(): Promise<Maker | undefined> {
     this.#kept ??= this.#readKept();

@@ -12,8 +12,10 @@ import type { SenderOptions } from "./options.js";
 import type { Named } from "./publication.js";
 import { collectorName } from "./token.js";
 
+const DAY = 86_400;
+
 /** Return how a sender with these options reads campaign files. */
-export function reading({ policy, store, siteName, issuer, designs = [] }: SenderOptions): Reading {
+export function reading({ policy, store, siteName, issuer, windowSeconds = DAY, designs = [] }: SenderOptions): Reading {
   return {
     mostBytes: policy.maxDictionaryBytes,
     named: (file) => namedIn(formOf(file)),
@@ -23,7 +25,7 @@ export function reading({ policy, store, siteName, issuer, designs = [] }: Sende
       return namedIn(form);
     },
     open: async ({ file, ...rest }) => {
-      const campaign = await openCampaign(file, designs);
+      const campaign = await openCampaign(file, 1000 * windowSeconds, designs);
       collectorName(campaign, siteName);
       if (campaign.passes !== undefined) (await loadPasses()).requireIssuer(campaign, issuer, Untrusted);
       const maker = await openMaker({ ...rest, campaign, policy, answers: new Answers(store) });

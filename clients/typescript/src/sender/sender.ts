@@ -3,6 +3,7 @@
 import { Budget } from "../budget/budget.js";
 import { requireOptedIn } from "../budget/ledger.js";
 import { hearOptOut } from "../budget/opt-out.js";
+import { startsOf } from "../budget/starts.js";
 import type { Spent } from "../budget/spent.js";
 import { HushcountError, NotYet, Untrusted, UsageError, type Reported } from "../errors.js";
 import { requireGenerator } from "../maths/words.js";
@@ -52,7 +53,7 @@ export class Sender {
   readonly #store: Store;
   readonly #queue: Queue;
   readonly #present: Present;
-  readonly #target: Omit<Target, keyof Tokens | "window" | "length">;
+  readonly #target: Omit<Target, keyof Tokens | "window" | "after">;
   readonly #making: Making;
   readonly #log = new EventLog();
   readonly #leaving = new Leaving();
@@ -90,7 +91,7 @@ export class Sender {
     this.#budget = budget;
     this.#queue = queue;
     this.#target = { fetcher, base };
-    const arrivals = new Arrivals(store, campaign, numbers.window);
+    const arrivals = new Arrivals(store, campaign, () => startsOf(numbers.window, this.#present.known?.campaign));
     const heard = (at: number): Promise<void> => arrivals.heard(at);
     this.#present = new Present({ fetcher, base, campaign, store, delay: numbers.delay, heard }, open(options), this.#log);
     const given = { ...numbers, store, evaluator, budget, queue, leaving: this.#leaving, log: this.#log };
@@ -316,7 +317,8 @@ export class Sender {
   }
 
   #targetOf(tokens: Tokens): Target {
-    return { ...this.#target, ...tokens, window: this.#making.arrivals.present(), length: this.#making.window };
+    const { arrivals } = this.#making;
+    return { ...this.#target, ...tokens, window: arrivals.present(), after: (moment) => arrivals.after(moment) };
   }
 
   /** Return the milliseconds until there may be work for a delivery. */

@@ -12,6 +12,12 @@ export interface PassTerms {
   readonly days: readonly string[];
 }
 
+/** When windows of calendar days, weeks or months begin, in seconds since 1970. */
+export interface WindowTerms {
+  readonly unit: string;
+  readonly starts: readonly number[];
+}
+
 /** The facts of the file without its mechanism; hashes are in hexadecimal digits. */
 export interface Terms {
   readonly id: string;
@@ -37,6 +43,8 @@ export interface Terms {
   readonly collectors: readonly string[];
   /** Passes that clients need; undefined: none. */
   readonly passes: PassTerms | undefined;
+  /** When windows begin; undefined: they have the length that the app states. */
+  readonly windows: WindowTerms | undefined;
   /** Which clients are asked; undefined: all. */
   readonly sample: Sample | undefined;
 }

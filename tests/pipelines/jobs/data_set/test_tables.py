@@ -14,6 +14,7 @@ from hushcount.collection.windows import window_start
 from hushcount.errors import FormatError
 from hushcount.results import FOLDER, read, schema
 from pipelines.monitoring.dashboard import page_of
+from pipelines.questions.spans import Span
 from tests.pipelines.jobs.data_set.conftest import HALF
 from tests.support.collecting import DAY, collect, window_name
 from tests.support.jobs import cli, done, estimates, refused, summary
@@ -139,7 +140,7 @@ def test_counts_of_discovery_that_cannot_be_are_refused_wherever_they_are_read(m
             writer.writerows({**line, "count": count} for line in lines)
         says = [str(path), "count that no bin"]
         refused("ask", "new", "--config", site.config, "--campaign", "settings", says=says)
-        assert says[1] in page_of(site.deployment, at(2.2), 100)
+        assert says[1] in page_of(site.deployment, at(2.2), Span(100))
 
 
 def test_a_flipped_bit_is_told_and_never_another_number(made: Site, tmp_path: Path) -> None:

@@ -1,0 +1,46 @@
+"""The windows that campaign files list for clients, if the deployment's windows follow a calendar (docs/adr/0056)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.parts import WindowsPart
+from hushcount.collection.tilings import Tiling
+from hushcount.errors import UsageError
+
+LISTED = timedelta(days=400)
+"""How long ahead campaign files list windows."""
+LEFT = timedelta(days=60)
+"""A campaign file that lists fewer days ahead needs a next epoch."""
+
+
+def windows_of(tiling: Tiling, now: datetime) -> WindowsPart | None:
+    """Return when the windows of a calendar begin, from the present one on; None: they have one length."""
+    if isinstance(tiling.length, timedelta):
+        return None
+    starts = tuple(int(start.timestamp()) for start in tiling.begins(now, now + LISTED))
+    return WindowsPart(unit=tiling.length, starts=starts)
+
+
+def listed_until(campaign: Campaign, tiling: Tiling, now: datetime) -> datetime | None:
+    """Return until when a campaign file lists the windows of a deployment; None: they need no list.
+
+    Raises:
+        UsageError: the file lists other windows than these, or none.
+    """
+    given, needed = campaign.windows, windows_of(tiling, now)
+    cure = "make the file with hushcount campaign new --config, of this deployment"
+    if (None if given is None else given.unit) != (None if needed is None else needed.unit):
+        kinds = ("of one length" if part is None else f"calendar {part.unit}s" for part in (given, needed))
+        raise UsageError("windows of campaign {} are {}, must be {}: {}".format(campaign.id, *kinds, cure))
+    if given is None or needed is None:
+        return None
+    ahead = [start for start in given.starts if start >= needed.starts[0]]
+    wrong = next((own for own, other in zip(ahead, needed.starts, strict=False) if own != other), None)
+    if wrong is not None or not ahead:
+        what = (
+            f"a window from {datetime.fromtimestamp(wrong, now.tzinfo).isoformat()}" if wrong else "no window from now"
+        )
+        raise UsageError(f"campaign {campaign.id} lists {what} on, which {tiling} has not: {cure}")
+    return datetime.fromtimestamp(ahead[-1], now.tzinfo)
