@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, NonNegativeInt
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.clock import MACHINE
-from hushcount.collection.windows import MOST_KEPT, is_window, last_changed, window_name
+from hushcount.collection.windows import MOST_KEPT, is_window, last_changed, window_name, window_start
 from hushcount.errors import HushcountError
 from hushcount.formats.client_files import KeptValue
 from hushcount.formats.models import Part
@@ -85,9 +85,11 @@ class Allowance:
         # Reports are counted by campaign, not by campaign file, because an operator may publish many epochs in one
         # window.
         name = f"{campaign.id}/{stream}"
-        present = window_name(campaign.starts(self.window).at((now or MACHINE.now()).timestamp()))
-        counts = made.reports.get(name, {})
-        before, cap = counts.get(present, 0), campaign.shuffle.cap
+        starts, counts = campaign.starts(self.window), made.reports.get(name, {})
+        begins, cap = starts.at((now or MACHINE.now()).timestamp()), campaign.shuffle.cap
+        present = window_name(begins)
+        # Another epoch may list windows that begin a little earlier or later. They are no new windows.
+        before = sum(n for window, n in counts.items() if abs(window_start(window).timestamp() - begins) < starts.least)
         if before + number > cap:
             raise OverCap(
                 f"{number} more {stream} of campaign {campaign.id} cannot be made: {before} were made in the window "
@@ -96,5 +98,5 @@ class Allowance:
             )
         # model_copy is used because it does not validate: validating the window's name would take as long as all other
         # steps of making a report.
-        reports = {**made.reports, name: last_changed(counts, present, before + number)}
+        reports = {**made.reports, name: last_changed(counts, present, counts.get(present, 0) + number)}
         return made.model_copy(update={"reports": reports})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 from typing import Literal, get_args
 
 # The first and last year are far from the limits of datetime, because lengths and grace periods are added to times.
@@ -37,6 +38,13 @@ class Starts:
 
     seconds: int
     listed: tuple[int, ...] = ()
+
+    @property
+    def least(self) -> int:
+        """The least length of a window in seconds: no two windows begin closer together."""
+        if not self.listed:
+            return self.seconds
+        return min(later - earlier for earlier, later in pairwise(self.listed))
 
     def at(self, moment: float) -> int:
         """Return when the window of a moment begins; the moment may be of any wrong clock. All are in s since 1970."""

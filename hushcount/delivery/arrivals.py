@@ -62,9 +62,13 @@ class _Kept:
         """Return the start of the collector's present window."""
         return starts.at(now + self.ahead if now >= self.answered else now)
 
-    def came(self, stream: str, window: int) -> int:
-        """Return how many reports of a stream count in a window or in a later one."""
-        return sum(counts.get(stream, 0) for start, counts in self.windows if start is None or start >= window)
+    def came(self, stream: str, window: int, starts: Starts) -> int:
+        """Return how many reports of a stream count in a window or in a later one.
+
+        Another epoch may list windows that begin a little earlier. They are no earlier windows.
+        """
+        least = window - starts.least
+        return sum(counts.get(stream, 0) for start, counts in self.windows if start is None or start > least)
 
     def more(self, start: int | None, counts: _Counts) -> _Kept:
         """Return what is kept once more reports count in a window."""
@@ -104,7 +108,8 @@ class Arrivals:
         """Raise OverCap unless one more report of each stream would count; `anew`: it is made from a waiting value."""
         fact, groups = self.queue.waiting_of(_FACT)
         kept = _read(fact)
-        start = kept.present(self.clock.seconds(), self.starts())
+        starts = self.starts()
+        start = kept.present(self.clock.seconds(), starts)
         for stream in streams:
             wait = sum(
                 group.number
@@ -113,7 +118,7 @@ class Arrivals:
                 and (group.is_tried or group.window is None or group.window <= start)
                 and not (anew and group.is_plain)
             )
-            came = kept.came(stream, start)
+            came = kept.came(stream, start, starts)
             if wait + came >= campaign.shuffle.cap:
                 raise OverCap(
                     f"1 more {stream} of campaign {campaign.id} would not count: {wait} wait to be sent, and "
@@ -134,7 +139,7 @@ class Arrivals:
         known = _read(self.queue.fact(_FACT))
 
         def came(fact: str | None, stream: Stream, window: int) -> int:
-            return _read(fact).came(stream, window)
+            return _read(fact).came(stream, window, self.starts())
 
         return lambda: Turn(known.present(self.clock.seconds(), self.starts()), _FACT, came)
 

@@ -124,3 +124,22 @@ def test_windows_of_one_campaign_do_not_push_out_those_of_another() -> None:
         allowance.take(of_days, "reports", 1, start + timedelta(days=day))
     with pytest.raises(OverCap):
         allowance.take(of_months, "reports", 1, start + timedelta(days=28))
+
+
+def test_an_epoch_that_lists_windows_a_little_later_renews_no_cap() -> None:
+    def shifted(hours: int) -> Campaign:
+        section = listed("day")
+        moved = [start + 3600 * hours for start in section["starts"]]
+        shuffle = {"cap": 1, "minimum_batch": 10, "delta": 1e-7}
+        return campaign(windows={**section, "starts": moved}, shuffle=shuffle)
+
+    begin, allowance = datetime(2026, 12, 1, 23, tzinfo=UTC), Allowance()
+    allowance.take(shifted(0), "reports", 1, begin)
+    for hours in (1, 2, 12, 22):
+        with pytest.raises(OverCap):
+            allowance.take(shifted(hours), "reports", 1, begin + timedelta(hours=hours))
+    # Nor does an epoch without a list, whose next window begins an hour later.
+    without = campaign(shuffle={"cap": 1, "minimum_batch": 10, "delta": 1e-7})
+    with pytest.raises(OverCap):
+        allowance.take(without, "reports", 1, begin + timedelta(hours=2))
+    allowance.take(shifted(1), "reports", 1, begin + timedelta(hours=25))

@@ -184,6 +184,20 @@ describe("what is charged", () => {
     await expect(report(months, 1000)).rejects.toThrow(OverCap);
   });
 
+  test("an epoch that lists windows a little later renews no cap", async () => {
+    const budget = new Budget(new MemoryStore());
+    const listed = (later: number): Asked => {
+      const starts = Array.from({ length: 9 }, (_, day) => NOON / 1000 + 86_400 * (day - 4) + later);
+      return campaignOf(1, { cap: 1, windows: { unit: "day", starts } });
+    };
+    const report = (campaign: Asked, hours: number): Promise<number[]> =>
+      budget.charge([{ campaign, stream: "reports", number: 1, repeats: false }], DAY, NOON + hours * 3_600_000);
+    await report(listed(0), 1);
+    for (const hours of [2, 3, 20]) await expect(report(listed(3600 * hours), hours + 0.5)).rejects.toThrow(OverCap);
+    await expect(report(campaignOf(1, { cap: 1 }), 13)).rejects.toThrow(OverCap);
+    await report(listed(3600), 25.5);
+  });
+
   test("nothing is charged over the cap", async () => {
     const budget = new Budget(new MemoryStore());
     const request = { campaign: campaignOf(1, { cap: 2 }), stream: "reports", number: 3, repeats: false } as const;

@@ -26,9 +26,11 @@ export function counted(kept: Value | undefined, window: number, requests: reado
   for (const { campaign, stream, number } of requests) {
     // Counts are by campaign, not by campaign file, because an operator may publish many epochs in one window.
     const name = `${campaign.id}/${stream}`;
-    const began = startsOf(window, campaign).at(now);
+    const starts = startsOf(window, campaign);
+    const began = starts.at(now);
     const counts = made[name] ?? [];
-    const earlier = countOf(counts, began) ?? 0;
+    // Another epoch may list windows that begin a little earlier or later. They are no new windows.
+    const earlier = counts.reduce((sum, [start, count]) => sum + (Math.abs(start - began) < starts.least ? count : 0), 0);
     if (earlier + number > campaign.cap) {
       throw new OverCap(
         `${String(number)} more ${stream} of campaign ${campaign.id} cannot be made: ` +
@@ -36,7 +38,7 @@ export function counted(kept: Value | undefined, window: number, requests: reado
           `${String(campaign.cap)}; wait for the next window`,
       );
     }
-    made[name] = lastChanged(counts, began, earlier + number);
+    made[name] = lastChanged(counts, began, (countOf(counts, began) ?? 0) + number);
   }
   return made as unknown as Value;
 }

@@ -13,6 +13,8 @@ export interface Starts {
   at(moment: number): number;
   /** Return when the window after that of a moment begins. */
   after(moment: number): number;
+  /** The least length of a window: no two begin closer together. */
+  readonly least: number;
 }
 
 /** @param length of the windows of a campaign that lists none, which tile time from 1970 on. */
@@ -26,5 +28,6 @@ export function startsOf(length: number, campaign?: Pick<Terms, "windows">): Sta
   };
   const after = (moment: number): number =>
     listed === undefined ? at(moment) + length : (listed.find((start) => start > at(moment)) ?? LAST);
-  return { at, after };
+  const least = Math.min(...(listed ?? [0, length]).map((start, place, all) => (place === 0 ? Infinity : start - (all[place - 1] ?? 0))));
+  return { at, after, least };
 }

@@ -84,7 +84,7 @@ export class Arrivals {
       const waiting = rows.map(waitingOf).filter(holds);
       for (const { campaign, stream, number } of requests) {
         const wait = waiting.filter((each) => each.stream === stream || each.stream === "").length;
-        const went = cameOf(before, stream, start);
+        const went = this.#cameOf(before, stream, start);
         if (wait + went + number <= campaign.cap) continue;
         throw new OverCap(
           `${String(number)} more ${stream} of campaign ${campaign.id} would not count: ${String(wait)} wait to be sent, and ` +
@@ -108,7 +108,7 @@ export class Arrivals {
 
   /** Return how many reports of a stream came in a window or later, by what was last read. */
   came(stream: Stream, window: number): number {
-    return cameOf(this.#known, stream, window);
+    return this.#cameOf(this.#known, stream, window);
   }
 
   /**
@@ -118,7 +118,7 @@ export class Arrivals {
    */
   turns(): () => Turn {
     const known = this.#known;
-    const came: Turn["came"] = (kept, stream, window) => cameOf(keptOf(kept), stream, window);
+    const came: Turn["came"] = (kept, stream, window) => this.#cameOf(keptOf(kept), stream, window);
     return () => ({ window: this.#windowOf(known, Date.now()), key: this.#key, came });
   }
 
@@ -204,6 +204,15 @@ export class Arrivals {
     return this.#startOf(now >= answered ? now + ahead : now);
   }
 
+  /**
+   * Return how many reports of a stream count in a window or later. Another epoch may list windows that begin a little
+   * earlier. They are no earlier windows.
+   */
+  #cameOf({ windows }: Arrived, stream: Stream, window: number): number {
+    const least = window - this.#starts().least;
+    return windows.reduce((total, [start, counts]) => total + (start > least ? (own(counts)[stream] ?? 0) : 0), 0);
+  }
+
   /** Return the start of the window of a moment, which may be of any wrong clock. */
   #startOf(moment: number): number {
     return this.#starts().at(moment);
@@ -245,11 +254,6 @@ function withMore(kept: Arrived, window: number, given: ByStream | undefined): A
   const counts: Partial<Record<Stream, number>> = own({});
   for (const stream of STREAMS) counts[stream] = (before[stream] ?? 0) + (more[stream] ?? 0);
   return sum(more) === 0 ? kept : { ...kept, windows: lastChanged(kept.windows, window, counts) };
-}
-
-/** Return how many reports of a stream count in a window or later. */
-function cameOf({ windows }: Arrived, stream: Stream, window: number): number {
-  return windows.reduce((total, [start, counts]) => total + (start >= window ? (own(counts)[stream] ?? 0) : 0), 0);
 }
 
 function countsOf(reports: readonly Waiting[]): ByStream {
