@@ -11,9 +11,11 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timezone, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from hushcount.collection.periods import period_of
+from hushcount.collection.tilings import zone_of
 from hushcount.collection.windows import is_window
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.parquet import parse_parquet
@@ -113,6 +115,7 @@ def read(
     campaign: str | None = None,
     windows: Iterable[str] | None = None,
     items: Iterable[str] | None = None,
+    zone: str = "UTC",
 ) -> pa.Table:
     """Return the estimates of a store as a table with the columns COLUMNS, the oldest window of each campaign first.
 
@@ -125,13 +128,15 @@ def read(
         windows: the windows to read, each as 20261121T000000Z or as `hushcount ask` prints it: 2026-11-21T13:00Z; a day
             or a month names all its windows. None: all.
         items: the items whose rows to read, spelled as in the table; None: all rows.
+        zone: the time zone of days and months in `windows`, as in the deployment file; another one than UTC needs the
+            package tzdata.
 
     Raises:
-        UsageError: pyarrow is missing, or the folder has no estimates, or it has no estimates of this campaign or of
-            one of the windows.
+        UsageError: pyarrow or tzdata is missing, or no zone has this name, or the folder has no estimates, or it has
+            no estimates of this campaign or of one of the windows.
         FormatError: a file is damaged, or of a newer version than this package reads.
     """
-    arrow = _pyarrow()
+    arrow, clock = _pyarrow(), _clock(zone)
     system, root = _opened(os.fspath(path))
     files = _files(system, root)
     if not files:
@@ -143,7 +148,7 @@ def read(
     if windows is not None:
         there, names = {file["window"] for file in chosen}, set[str]()
         for window in [windows] if isinstance(windows, str) else windows:
-            period = period_of(window)
+            period = period_of(window, clock)
             if period is None or not (meant := {*filter(period.begins, there)}):
                 span = f"{len(there):,} windows from {min(there)} to {max(there)}"
                 raise UsageError(f"window is {window!a}, must be one of those with estimates: {span}")
@@ -214,6 +219,15 @@ def _opened(path: str) -> tuple[Any, str]:
     except (ArrowException, OSError, ValueError) as error:
         raise UsageError(f"cannot open {path}: {str(error).splitlines()[0]:.200}") from None
     return system, root.rstrip("/")
+
+
+def _clock(zone: str) -> tzinfo:
+    try:
+        return timezone.utc if zone == "UTC" else zone_of(zone)
+    except ModuleNotFoundError:
+        raise UsageError(f"zone {zone!a} needs tzdata: pip install tzdata") from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _pyarrow() -> Any:

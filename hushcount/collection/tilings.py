@@ -98,6 +98,12 @@ class Tiling:
             yield window.start
             window = self.window_at(window.end)
 
+    def number(self, since: datetime, until: datetime) -> int:
+        """Return how many of its windows begin after `since` and before `until`; of one length, at most."""
+        if isinstance(self.length, timedelta):
+            return -(-(until - since) // self.length)
+        return sum(start > since for start in self.begins(since, until))
+
     def words(self, window: Window) -> str:
         """Return a sentence on when windows begin; empty if one begins at every midnight in UTC, as people expect.
 

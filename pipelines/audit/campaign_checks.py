@@ -147,7 +147,9 @@ def windows(view: View) -> Iterator[Finding]:
     """Say when windows begin unless one begins at every midnight, announce changes, and check what clients know."""
     campaign, name = view.epochs.newest[1], f"windows that clients of {view.campaign} know"
     try:
-        until = listed_until(campaign, view.deployment.windows.tiling, view.now)
+        # An epoch that has not begun yet lists windows from its own begin on.
+        begun = max(view.now, view.epochs.collection.epochs[-1].begins)
+        until = listed_until(campaign, view.deployment.windows.tiling, begun)
     except UsageError as error:
         yield Finding(name, "bad", str(error))
     else:

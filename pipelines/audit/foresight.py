@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.tilings import Tiling
 from hushcount.privacy.statement import statement, window_of
 from hushcount.privacy.unit import rule_of
 from hushcount.senders import counted
@@ -73,7 +74,7 @@ def budget(view: View) -> Iterator[Finding]:
             "releases of the next epoch will be refused; set the limit without --fixed-parameters: "
             f"{deployment.command('ledger set')}",
         )
-    room = _room(limit, charges, releases, now, deployment.windows.tiling.usual)
+    room = _room(limit, charges, releases, now, deployment.windows.tiling)
     left, until = room.left, room.until
     needed = _ENOUGH if until is None else min(_ENOUGH, until)
     verdict: Verdict = "bad" if left == 0 else "warning" if left < needed else "good"
@@ -94,7 +95,7 @@ def room_of(view: View) -> Room | None:
     limit, charges, now = _books(ledger, campaign.id, view.now)
     if limit is None or not (releases := _releases(view, campaign)):
         return None
-    return _room(limit, charges, releases, now, view.deployment.windows.tiling.usual)
+    return _room(limit, charges, releases, now, view.deployment.windows.tiling)
 
 
 def _books(ledger: Path, campaign: str, now: datetime) -> tuple[Limit | None, list[Charge], datetime]:
@@ -107,11 +108,11 @@ def _books(ledger: Path, campaign: str, now: datetime) -> tuple[Limit | None, li
     return limit, living(ledger, charges, now), now
 
 
-def _room(limit: Limit, charges: list[Charge], releases: list[Charge], now: datetime, length: timedelta) -> Room:
+def _room(limit: Limit, charges: list[Charge], releases: list[Charge], now: datetime, tiling: Tiling) -> Room:
     window = [replace(release, state="committed", committed_at=stamp(now)) for release in releases]
     left = bisect_left(range(1, _ENOUGH + 1), True, key=lambda number: _passes(limit, charges, window * number, now))
     renews = limit.period(now)[1]
-    return Room(left, None if renews is None else -(-(renews - now) // length))
+    return Room(left, None if renews is None else tiling.number(now, renews))
 
 
 def _releases(view: View, campaign: Campaign) -> list[Charge]:

@@ -40,7 +40,7 @@ def top(
         *scaled,
         *sentences.of_top(source, table, show),
         *sentences.of_found(source, table),
-        *sentences.of_results(source.counted),
+        *sentences.of_results(source.counted, source.zone),
     ]
     return answers.answer("top", [source], table, answer_tables.top(source, seen, show), says, out)
 
@@ -81,7 +81,11 @@ def item(
     table, seen, scaled = answers.scaled(table, source, (), population, table.num_rows)
     if plot is not None:
         write_plot(plot, seen, shown, source.ends)
-    says = [*scaled, *sentences.of_items(table, shown, of_all=not items), *sentences.of_results(source.counted)]
+    says = [
+        *scaled,
+        *sentences.of_items(table, shown, of_all=not items),
+        *sentences.of_results(source.counted, source.zone),
+    ]
     charts = answer_tables.trends(answer_tables.title_of(source), seen, shown)
     people = [*charts, *answer_tables.over_windows(source, seen, shown)]
     return answers.answer("item", [source], table, people, says, out)
@@ -133,7 +137,7 @@ def sum_(
         *scaled,
         *sentences.of_sums(table, len(groups), names, of_paths=by_prefix is not None),
         sentences.of_looks(table.num_rows, are_shown=False),
-        *sentences.of_results(source.counted),
+        *sentences.of_results(source.counted, source.zone),
     ]
     people = answer_tables.over_windows(source, seen, names, "group")
     return answers.answer("sum", [source], table, people, says, out)
@@ -188,7 +192,7 @@ def total(
         sentences.of_totals(len(groups)),
         *([] if chosen.names else sentences.of_found(source, table)),
         *left_out,
-        *sentences.of_results(source.counted),
+        *sentences.of_results(source.counted, source.zone),
     ]
     people = [answer_tables.largest(title, seen[:show], "group") if seen else f"{title}: no item is detected"]
     return answers.answer("total", [source], table, people, says, out)
@@ -221,7 +225,7 @@ def new(
     says = [
         *sentences.of_cut(show, len(newest)),
         *sentences.of_new(source, table),
-        *sentences.of_results(source.counted),
+        *sentences.of_results(source.counted, source.zone),
     ]
     return answers.answer("new", [source], table, [answer_tables.discovered(source, title, newest[:show])], says, out)
 

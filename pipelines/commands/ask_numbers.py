@@ -30,7 +30,7 @@ def mean(
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
     table = mean_table(added_up(source.counted) if together else source.counted)
-    says = [*number_sentences.of_means(source, table), *sentences.of_results(source.counted)]
+    says = [*number_sentences.of_means(source, table), *sentences.of_results(source.counted, source.zone)]
     return answers.answer("mean", [source], table, [answer_tables.means(source, table)], says, out)
 
 
@@ -63,7 +63,7 @@ def quantile(
     says = [
         number_sentences.of_quantiles(table),
         *number_sentences.of_numbers(source),
-        *sentences.of_results(source.counted),
+        *sentences.of_results(source.counted, source.zone),
     ]
     return answers.answer("quantile", [source], table, [answer_tables.quantiles(source, table)], says, out)
 
@@ -95,7 +95,7 @@ def histogram(
         sentences.of_totals(table.num_rows),
         *number_sentences.of_numbers(source),
         *sentences.of_other(source.counted),
-        *sentences.of_results(source.counted),
+        *sentences.of_results(source.counted, source.zone),
     ]
     people = [answer_tables.largest(title, table.to_pylist(), "bin")]
     return answers.answer("histogram", [source], table, people, says, out)

@@ -37,10 +37,10 @@ def listed_until(campaign: Campaign, tiling: Tiling, now: datetime) -> datetime 
     if given is None or needed is None:
         return None
     ahead = [start for start in given.starts if start >= needed.starts[0]]
+    if not ahead:
+        raise UsageError(f"campaign {campaign.id} lists windows of the past only: {cure}")
     wrong = next((own for own, other in zip(ahead, needed.starts, strict=False) if own != other), None)
-    if wrong is not None or not ahead:
-        what = (
-            f"a window from {datetime.fromtimestamp(wrong, now.tzinfo).isoformat()}" if wrong else "no window from now"
-        )
-        raise UsageError(f"campaign {campaign.id} lists {what} on, which {tiling} has not: {cure}")
+    if wrong is not None:
+        begins = datetime.fromtimestamp(wrong, now.tzinfo).isoformat()
+        raise UsageError(f"campaign {campaign.id} lists a window from {begins} on, which {tiling} has not: {cure}")
     return datetime.fromtimestamp(ahead[-1], now.tzinfo)

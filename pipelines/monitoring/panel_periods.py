@@ -76,10 +76,11 @@ def periods_of(tiling: Tiling, times: Sequence[tuple[int, int]]) -> tuple[Period
 
 
 def _lacks(period: Window, windows: Sequence[tuple[int, int]]) -> bool:
-    """Return whether there is room for another window, as long as the first, that begins in the period."""
+    """Return whether there is room for another window, as long as the shortest, that begins in the period."""
     begin, end = period.start.timestamp(), period.end.timestamp()
     gap = any(before[1] < after[0] for before, after in pairwise(windows))
-    return gap or 2 * windows[0][0] - windows[0][1] >= begin or windows[-1][1] < end
+    shortest = min(ends - starts for starts, ends in windows)
+    return gap or windows[0][0] - shortest >= begin or windows[-1][1] < end
 
 
 def _totals(shown: Shown, windows: Series, groups: tuple[Group, ...], periods: Sequence[Period]) -> Series:

@@ -149,7 +149,7 @@ def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str 
         *sentences.of_cut(show, len(seen)),
         *sentences.of_changes(found),
         *left_out,
-        *sentences.of_results(results),
+        *sentences.of_results(results, sides.after.zone),
     ]
     table = pa.Table.from_pylist([vars(one) for one in found], SCHEMA)
     people = [answer_tables.differences(title, seen[:show], sides.heads)] if seen else [title]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timezone, tzinfo
 
 import numpy as np
 import pyarrow as pa
 
 from hushcount.campaigns.dictionary import other_item
-from hushcount.collection.windows import is_window, window_text
+from hushcount.collection.windows import is_window, window_names
 from hushcount.estimating import estimated
 from hushcount.oracles.influence import FORGERS
 from hushcount.oracles.sight import sight_of
@@ -47,11 +48,16 @@ def ratio(value: float) -> str:
     return "no bound" if not math.isfinite(value) else f"{value:.3g}"
 
 
-def of_results(results: Sequence[Counted]) -> Iterator[str]:
-    """Say which flags these results raise, and how repeated answers and pools affect their counts."""
+def of_results(results: Sequence[Counted], zone: tzinfo = timezone.utc) -> Iterator[str]:
+    """Say which flags these results raise, and how repeated answers and pools affect their counts.
+
+    Args:
+        zone: that of the windows' names.
+    """
     for one in results:
         for said in one.tally.flags.raised:
-            yield f"{window_text(one.window) if is_window(one.window) else shown(one.window)}: {said}"
+            name = window_names([one.window], zone)[one.window] if is_window(one.window) else shown(one.window)
+            yield f"{name}: {said}"
     if any(one.campaign.memory for one in results):
         yield (
             "clients repeat their answers: windows of one epoch have nearly the same errors, so their mean is no "

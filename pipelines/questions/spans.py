@@ -42,19 +42,21 @@ class Span:
         given = [name for name, value in {"--last": self.last, **named}.items() if value is not None]
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} choose windows in two ways: give one of them")
-        period = self.period()
-        if period is not None and period.start >= period.end:
-            raise UsageError(f"--from {self.first} is later than --to {self.end}: exchange them")
+        self.period()
 
     def __str__(self) -> str:
         if self.window is not None:
             return f"window {self.window}"
         if self.month is not None:
-            return f"the windows that begin in {self.month}"
+            return f"the windows that begin in {self._range}"
         if self.first or self.end:
-            sides = [*([f"from {self.first}"] if self.first else []), *([f"to {self.end}"] if self.end else [])]
-            return f"the windows that begin {' '.join(sides)}"
+            return f"the windows that begin {self._range}"
         return "the newest window" if self.last == 1 else f"the newest {self.last:,} windows at most"
+
+    @property
+    def _range(self) -> str:
+        sides = (f"from {self.first}" if self.first else "", f"to {self.end}" if self.end else "")
+        return self.month or " ".join(filter(None, sides))
 
     @property
     def is_named(self) -> bool:
@@ -85,7 +87,8 @@ class Span:
             zone: that of days and months.
 
         Raises:
-            UsageError: the text of a window means none of the windows, or several; or the range has none.
+            UsageError: the text of a window means none of the windows, or several; or the range has none, or is the
+                wrong way round.
         """
         if not windows:
             return []
@@ -94,6 +97,8 @@ class Span:
         if (period := self.period(zone)) is None:
             last = self.last or usual
             return list(windows if last is None else windows[-last:])
+        if period.start >= period.end:
+            raise UsageError(f"--from {self.first} is later than --to {self.end}: exchange them")
         if chosen := [*filter(period.begins, windows)]:
             return chosen
         raise UsageError(f"{self} have no results: choose {_range(windows, zone)}")
@@ -113,9 +118,9 @@ class Span:
         for window, short in source.names(source.windows).items():
             end, name = source.ends[window], f"window {short}"
             if window in chosen and end > period.end:
-                yield f"{name} ends at {stamp(end)}, after the range: all of it counts here"
+                yield f"{name} ends at {stamp(end)}, and all of it counts in the range {self._range}"
             elif window_start(window) < period.start < end:
-                yield f"{name} ends at {stamp(end)}, in the range, and began before it: nothing of it counts here"
+                yield f"{name} ends at {stamp(end)}, and nothing of it counts in the range {self._range}"
 
 
 NEWEST = Span()
@@ -136,14 +141,14 @@ def against_of(text: str | None) -> int | Span | None:
     """
     if text is None:
         return None
-    if text.isdecimal() and 1 <= int(text) <= MOST_WINDOWS:
-        return int(text)
-    if period_of(text) is None:
+    if period_of(text) is not None:
+        return Span(first=text, end=text)
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= MOST_WINDOWS:
         raise UsageError(
             f"--against is {text!a}, must be a number of windows from 1 to {MOST_WINDOWS:,}, or a time, as 2026-12 or "
             "2026-12-24"
         )
-    return Span(first=text, end=text)
+    return int(text)
 
 
 def named(text: str, windows: Sequence[str], zone: tzinfo = timezone.utc) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.collection.windows import window_text
+from hushcount.collection.windows import window_names
 from hushcount.privacy.layers import of_person, paid_for
 from pipelines.console.tables import stamp
 from pipelines.deployment.campaigns import read_published
@@ -21,10 +21,10 @@ def index(campaigns: Campaigns, now: datetime) -> bytes:
     """Return the list of all campaigns, each with its newest window that has a result; no result is read."""
     done, valid = all_outputs(campaigns.deployment, "results"), read_published(campaigns.deployment.campaigns)[0]
     newest = {one.campaign: one.newest[1] for one in valid}
-    rows = []
+    rows, zone = [], campaigns.deployment.windows.tiling.clock
     for name in campaigns.names():
         windows = sorted({batch.window for batch in done.get(name, ())})
-        last = window_text(windows[-1]) if windows else "none yet"
+        last = next(iter(window_names(windows[-1:], zone).values()), "none yet")
         rows.append(Row(name, (last, f"{len(windows):,}", _asked(newest.get(name))), link=f"{PATH}{name}"))
     says = [f"Made at {stamp(now)}."]
     if any(one.sample is not None for one in newest.values()):

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushcount import results
+from hushcount.collection.tilings import zone_of
 from hushcount.errors import FormatError, UsageError
 from hushcount.results import COLUMNS, VERSION, VERSION_KEY, Column, file_name, read, schema
 
@@ -54,6 +55,11 @@ def test_rows_are_those_that_are_asked_for_in_the_order_of_windows(store: Path) 
     assert read(store, "words", windows=WINDOWS[0]).num_rows == 2
     for day in ("2026-11-22", "2026-11-22T00:00Z", "20261122T00"):
         assert read(store, "words", windows=[day])["window"].to_pylist() == [WINDOWS[1]] * 2
+    # The day of the second window begins an hour later in Berlin; in Auckland it begins on the day before.
+    assert read(store, "words", windows=["2026-11-22"], zone="Europe/Berlin")["window"].to_pylist() == [WINDOWS[1]] * 2
+    assert (
+        read(store, "words", windows=["2026-11-21"], zone="America/New_York")["window"].to_pylist() == [WINDOWS[1]] * 2
+    )
     assert read(store, items=["a", "c"])["item"].to_pylist() == ["a"] * 4
     assert read(store, windows=[]).schema.equals(schema())
     assert read(store).to_pandas().shape == (8, len(COLUMNS))
@@ -67,6 +73,12 @@ def test_what_is_not_there_is_one_sentence(store: Path, tmp_path: Path, monkeypa
     for window in ("20261123T000000Z", "2026-11-23", "2026", ""):
         with pytest.raises(UsageError, match=f"window is '{window}'.* 2 windows from {WINDOWS[0]} to {WINDOWS[1]}"):
             read(store, windows=[window])
+    with pytest.raises(UsageError, match="zone is 'Mars/Olympus'"):
+        read(store, zone="Mars/Olympus")
+    monkeypatch.setitem(sys.modules, "tzdata", None)
+    zone_of.cache_clear()
+    with pytest.raises(UsageError, match="pip install tzdata"):
+        read(store, zone="Europe/Berlin")
     with pytest.raises(UsageError, match="nowhere://bucket"):
         read("nowhere://bucket/estimates")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -8,7 +8,7 @@ const MONTHS = [1, 3, 6, 12, 60];
 const MONDAY = 4 * DAY;
 const ROOM = 88;
 
-const ZONE = document.body.dataset.zone ?? "UTC";
+const ZONE = known(document.body.dataset.zone) ?? "UTC";
 const format = (options) => new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...options });
 const PARTS = Object.fromEntries(["year", "month", "day", "hour", "minute", "second"].map((part) => [part, "numeric"]));
 const CLOCK_OF_ZONE = format({ ...PARTS, timeZone: ZONE, hourCycle: "h23" });
@@ -17,6 +17,20 @@ const FULL = format({ weekday: "short", day: "numeric", month: "short", year: "n
 const MONTH = format({ month: "short", year: "numeric" });
 const CLOCK = format({ hour: "2-digit", minute: "2-digit" });
 const written = (form, seconds) => form.format(1000 * seconds).replace(",", "");
+
+/** Return a zone, or undefined if the browser has no rules for it. */
+function known(zone) {
+  try {
+    return new Intl.DateTimeFormat("en-GB", { timeZone: zone }).resolvedOptions().timeZone && zone;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Return whether a day begins at a time: at midnight, or later if the clock skips midnight. */
+function startsDay(seconds) {
+  return Math.floor(local(seconds) / DAY) !== Math.floor(local(seconds - 1) / DAY);
+}
 
 /** Return a time as the zone's clock shows it, as if that were UTC. */
 function local(seconds) {
@@ -62,15 +76,15 @@ export function timeAxis(x, ends, top, foot) {
     parts.push(svg("path", { class: "grid", d: `M${at} ${top}V${foot + 4}` }));
     parts.push(svg("text", { x: at, y: foot + 17, "text-anchor": anchor }, text));
   }
-  const zone = `${local(begin) % DAY || local(end) % DAY ? "times of day" : "days"} in ${ZONE}`;
+  const zone = `${startsDay(begin) && startsDay(end) ? "days" : "times of day"} in ${ZONE}`;
   parts.push(svg("text", { class: "quiet", x: right, y: foot + 33, "text-anchor": "end" }, zone));
   return parts;
 }
 
 /** Return a window's name with its day: Thu 3 Dec 2026, or Thu 3 Dec 2026 14:00 to 15:00 UTC. */
 export function told(from, to) {
-  const [begin, end] = [local(from), local(to)];
-  const day = written(FULL, begin);
-  if (begin % DAY || end % DAY) return `${day} ${written(CLOCK, begin)} to ${written(CLOCK, end)} ${ZONE}`;
-  return end - begin > DAY ? `${day} to ${written(FULL, end - DAY)}` : day;
+  const day = written(FULL, local(from));
+  if (!startsDay(from) || !startsDay(to)) return `${day} ${written(CLOCK, local(from))} to ${written(CLOCK, local(to))} ${ZONE}`;
+  const last = written(FULL, local(to - 1));
+  return last === day ? day : `${day} to ${last}`;
 }

@@ -73,6 +73,17 @@ def test_the_starts_ahead_are_those_of_the_windows(tiling: Tiling, first: dateti
     assert tiling.window_at(starts[-1]).end >= first + days * DAY
 
 
+def test_as_many_windows_begin_in_a_time_as_are_named() -> None:
+    since = utc("2027-01-01T12:00")
+    for tiling, until, number in (
+        (Tiling("month"), "2028-01-01T00:00", 11),
+        (Tiling("month"), "2028-01-01T00:01", 12),
+        (Tiling("week", "Europe/Berlin"), "2027-01-11T00:00", 2),
+        (Tiling(timedelta(days=7)), "2027-01-15T12:00", 2),
+    ):
+        assert tiling.number(since, utc(until)) == number, (tiling, until)
+
+
 @given(tiling=calendars | st.integers(1, 366 * 86_400).map(lambda seconds: Tiling(timedelta(seconds=seconds))))
 def test_the_text_of_a_tiling_is_read_as_that_tiling(tiling: Tiling) -> None:
     read = Tiling.read(str(tiling))

@@ -8,6 +8,7 @@ import zlib
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -243,6 +244,15 @@ def test_a_period_is_partial_if_it_lacks_a_window(
         if 2 <= len(periods) < len(begins):
             found[grain] = [f"{one.begin:%Y-%m-%d}" for one in periods if one.partial]
     assert found == partial
+
+
+def test_a_month_lacks_its_first_day_also_before_a_day_of_25_hours() -> None:
+    tiling, first = Tiling("day", "America/New_York"), datetime(2025, 11, 1, 4, tzinfo=timezone.utc)
+    windows = [*pairwise(int(start.timestamp()) for start in tiling.begins(first, first + timedelta(days=31)))]
+    assert windows[1][1] - windows[1][0] == 25 * 3600
+    for lacking, partial in ((0, False), (1, True)):
+        (november,) = periods_of(Tiling("month", "America/New_York"), windows[lacking:30])
+        assert (november.partial, len(november.places)) == (partial, 30 - lacking)
 
 
 def test_items_have_totals_where_the_sum_of_a_group_has_no_error(tmp_path: Path) -> None:

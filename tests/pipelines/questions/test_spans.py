@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from hushcount.collection.tilings import Tiling
+from hushcount.collection.tilings import Tiling, zone_of
 from hushcount.collection.windows import window_names
 from hushcount.errors import UsageError
 from pipelines.questions.sides import of_windows
@@ -92,7 +92,6 @@ def test_months_follow_each_other_without_gap_or_overlap() -> None:
         ({"month": "2026-11-22"}, "--month is"),
         ({"month": "9001-01"}, "--month is"),
         ({"month": "x" * 10_000}, "--month is"),
-        ({"first": "2026-12", "end": "2026-11"}, "2026-12 is later than --to 2026-11"),
         ({"first": "2026-12", "month": "2026-11"}, "--month and --from or --to"),
         ({"last": 2, "window": "2026-11-22"}, "--last and --window"),
     ],
@@ -102,10 +101,21 @@ def test_what_is_no_range_is_refused(options: dict[str, str], names: str) -> Non
         Span(**options)  # type: ignore[arg-type]
 
 
+def test_a_range_is_the_wrong_way_round_by_the_clock_of_its_zone() -> None:
+    """24 December lasts in New York until 5:00 of the next day in UTC."""
+    days = [f"202612{day}T{hour}0000Z" for day in (24, 25) for hour in ("03", "04")]
+    span = Span(first="2026-12-25T04:00Z", end="2026-12-24")
+    assert span.chosen(days, zone=zone_of("America/New_York")) == days[3:]
+    for wrong in (span, Span(first="2026-12", end="2026-11")):
+        with pytest.raises(UsageError, match=f"--from {wrong.first} is later than --to {wrong.end}"):
+            wrong.chosen(days)
+
+
 def test_a_side_before_is_a_number_or_a_time() -> None:
     assert (against_of(None), against_of("7")) == (None, 7)
     assert against_of("2026-11") == Span(first="2026-11", end="2026-11")
-    for text in ("0", "-1", "1000001", "last"):
+    assert against_of("202611") == Span(first="202611", end="202611")
+    for text in ("0", "-1", "1000001", "9" * 5000, "last"):
         with pytest.raises(UsageError, match=f"--against is '{text}'"):
             against_of(text)
 
@@ -118,8 +128,9 @@ def test_windows_that_only_overlap_a_range_are_named(asked: Site) -> None:
     chosen = Span(first="2026-11-22T12", end="2026-11-23T11").of(source)
     assert chosen.windows == (days[2],)
     early, late = chosen.overlaps
-    assert early.startswith("window 2026-11-22 ends at 2026-11-23 00:00:00Z")
-    assert late.startswith("window 2026-11-23 ends at 2026-11-24 00:00:00Z")
+    said = "in the range from 2026-11-22T12 to 2026-11-23T11"
+    assert early == f"window 2026-11-22 ends at 2026-11-23 00:00:00Z, and nothing of it counts {said}"
+    assert late == f"window 2026-11-23 ends at 2026-11-24 00:00:00Z, and all of it counts {said}"
     assert Span(first="2026-11-22", end="2026-11-23").of(source).overlaps == ()
     assert Span(month="2026-11").of(source).overlaps == ()
 

@@ -33,7 +33,8 @@ function fixed(file: Fields): Fields {
 
 /** Return the file without a field of one section, if the file has this section. */
 function changed(file: Fields, section: string, field: string): Fields {
-  return Object.hasOwn(file, section) ? { ...file, [section]: without(file[section] as Fields, field) } : file;
+  const fields = file[section];
+  return typeof fields === "object" && fields !== null ? { ...file, [section]: without(fields as Fields, field) } : file;
 }
 
 function without(fields: Fields, ...names: readonly string[]): Fields {
