@@ -33,7 +33,7 @@ function fixed(file: Fields): Fields {
 
 /** Return the file without a field of one section, if the file has this section. */
 function changed(file: Fields, section: string, field: string): Fields {
-  const fields = file[section];
+  const fields = own(file)[section];
   return typeof fields === "object" && fields !== null ? { ...file, [section]: without(fields as Fields, field) } : file;
 }
 
