@@ -6,14 +6,13 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
 
-from hushcount.collection.windows import day_begins, window_start
+from hushcount.collection.windows import day_begins, next_month, window_start
 from hushcount.window_starts import YEARS
 
 _MARKS = str.maketrans("", "", "-:")
 _TIME = re.compile(r"[0-9]{6}(?:[0-9]{2}(?:T[0-9]{2}(?:[0-9]{2}(?:[0-9]{2})?)?)?)?")
 _FORMS = {6: "%Y%m", 8: "%Y%m%d", 11: "%Y%m%dT%H", 13: "%Y%m%dT%H%M", 15: "%Y%m%dT%H%M%S"}
 _LENGTHS = {11: timedelta(hours=1), 13: timedelta(minutes=1), 15: timedelta(seconds=1)}
-_DAY, _MONTH = timedelta(days=1), timedelta(days=31)
 
 
 @dataclass(frozen=True)
@@ -55,5 +54,6 @@ def period_of(text: str, zone: tzinfo = timezone.utc) -> Period | None:
     if length := _LENGTHS.get(len(plain)):
         first = start.replace(tzinfo=zone).astimezone(timezone.utc)
         return Period(first, first + length)
-    end = start + _DAY if len(plain) == len("20261224") else (start + _MONTH).replace(day=1)
-    return Period(day_begins(start.date(), zone), day_begins(end.date(), zone))
+    day = start.date()
+    end = day + timedelta(days=1) if len(plain) == len("20261224") else next_month(day)
+    return Period(day_begins(day, zone), day_begins(end, zone))

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from typing import Any, Literal, cast, get_args
 
-from hushcount.collection.windows import ORIGIN, Window, day_begins, duration, duration_text, window_at
+from hushcount.collection.windows import ORIGIN, Window, day_begins, duration, duration_text, next_month, window_at
 from hushcount.window_starts import SPANS, UNITS, USUAL, Unit
 
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
@@ -99,7 +99,7 @@ class Tiling:
             window = self.window_at(window.end)
 
     def number(self, since: datetime, until: datetime) -> int:
-        """Return how many of its windows begin after `since` and before `until`; of one length, at most."""
+        """Return how many of its windows begin after `since` and before `until`; of one length it may be one more."""
         if isinstance(self.length, timedelta):
             return -(-(until - since) // self.length)
         return sum(start > since for start in self.begins(since, until))
@@ -132,7 +132,7 @@ class Tiling:
     def _next(self, first: date) -> date:
         """Return the first day of the window after the one that begins on a day."""
         if self.length == "month":
-            return (first + timedelta(days=31)).replace(day=1)
+            return next_month(first)
         return first + (_DAY if self.length == "day" else 7 * _DAY)
 
 

@@ -36,7 +36,7 @@ class Window:
     def text(self) -> str:
         """The window's start as people write it: 2026-11-21, or 2026-11-21T00:00Z if windows are not whole days."""
         days = not (self.length % timedelta(days=1) or (self.start - ORIGIN) % timedelta(days=1))
-        return _text(self.start, days=days)
+        return f"{self.start:%Y-%m-%d}" if days else _text(self.start)
 
     @property
     def length(self) -> timedelta:
@@ -97,7 +97,7 @@ def window_names(windows: Iterable[str], zone: tzinfo = timezone.utc) -> dict[st
     starts = {name: window_start(name) for name in windows}
     if all(day_begins(start.astimezone(zone).date(), zone) == start for start in starts.values()):
         return {name: f"{start.astimezone(zone):%Y-%m-%d}" for name, start in starts.items()}
-    return {name: _text(start, days=False) for name, start in starts.items()}
+    return {name: _text(start) for name, start in starts.items()}
 
 
 def day_begins(day: date, zone: tzinfo) -> datetime:
@@ -105,13 +105,18 @@ def day_begins(day: date, zone: tzinfo) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(timezone.utc)
 
 
+def next_month(first: date) -> date:
+    """Return the first day of the month after the one that begins on a day."""
+    return (first + timedelta(days=31)).replace(day=1)
+
+
 def window_text(window: str) -> str:
     """Return the name of one window as people read and type it."""
     return window_names([window])[window]
 
 
-def _text(start: datetime, *, days: bool) -> str:
-    return start.strftime("%Y-%m-%d" if days else "%Y-%m-%dT%H:%M:%SZ" if start.second else "%Y-%m-%dT%H:%MZ")
+def _text(start: datetime) -> str:
+    return start.strftime("%Y-%m-%dT%H:%M:%SZ" if start.second else "%Y-%m-%dT%H:%MZ")
 
 
 def last_changed(counts: Mapping[Key, Count], key: Key, count: Count) -> dict[Key, Count]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_REPORTS = 10**12
 MOST_SEED = (1 << 63) - 1
-_MOST_WINDOWS = 1_000_000
+MOST_WINDOWS = 1_000_000
 _MOST_DEPTH = 64
 
 
@@ -96,12 +96,12 @@ Results = Annotated[
     list[str] | None, Option("--result", help="Folder that hushcount job analyze wrote; may be repeated.")
 ]
 Window = Annotated[str | None, Option("--window", help="Only this window, as 2026-12-24 or 2026-12-24T13:00Z.")]
-Last = Annotated[int, Option("--last", help="Number of newest windows.", min=1, max=_MOST_WINDOWS)]
+Last = Annotated[int, Option("--last", help="Number of newest windows.", min=1, max=MOST_WINDOWS)]
 LastAsked = Annotated[
-    int | None, Option("--last", help="Number of newest windows.", min=1, max=_MOST_WINDOWS, show_default="30")
+    int | None, Option("--last", help="Number of newest windows.", min=1, max=MOST_WINDOWS, show_default="30")
 ]
 LastAdded = Annotated[
-    int | None, Option("--last", help="Number of newest windows, added up.", min=1, max=_MOST_WINDOWS, show_default="1")
+    int | None, Option("--last", help="Number of newest windows, added up.", min=1, max=MOST_WINDOWS, show_default="1")
 ]
 RangeFrom = Annotated[
     str | None, Option("--from", help="First month, day or hour, as 2026-12-24.", show_default="the oldest")

@@ -31,8 +31,9 @@ def listed_until(campaign: Campaign, tiling: Tiling, now: datetime) -> datetime 
     """
     given, needed = campaign.windows, windows_of(tiling, now)
     cure = "make the file with hushcount campaign new --config, of this deployment"
-    if (None if given is None else given.unit) != (None if needed is None else needed.unit):
-        kinds = ("of one length" if part is None else f"calendar {part.unit}s" for part in (given, needed))
+    units = [None if part is None else part.unit for part in (given, needed)]
+    if units[0] != units[1]:
+        kinds = ("of one length" if unit is None else f"calendar {unit}s" for unit in units)
         raise UsageError("windows of campaign {} are {}, must be {}: {}".format(campaign.id, *kinds, cure))
     if given is None or needed is None:
         return None

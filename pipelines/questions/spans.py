@@ -9,10 +9,10 @@ from datetime import timedelta, timezone, tzinfo
 from hushcount.collection.periods import ALWAYS, Period, period_of
 from hushcount.collection.windows import is_window, window_names, window_start
 from hushcount.errors import UsageError
+from pipelines.console.options import MOST_WINDOWS
 from pipelines.console.tables import stamp
 from pipelines.questions.sources import Source
 
-MOST_WINDOWS = 1_000_000
 _DAY = timedelta(days=1)
 
 
