@@ -149,7 +149,10 @@ def windows(view: View) -> Iterator[Finding]:
     try:
         # An epoch that has not begun yet lists windows from its own begin on.
         begun = max(view.now, view.epochs.collection.epochs[-1].begins)
-        until = listed_until(campaign, view.deployment.windows.tiling, begun)
+        until = None
+        # A run has not applied a change of the deployment file yet, but clients will have to count by it.
+        for tiling in (view.calendar.at(begun).tiling, view.deployment.windows.tiling):
+            until = listed_until(campaign, tiling, begun)
     except UsageError as error:
         yield Finding(name, "bad", str(error))
     else:

@@ -52,7 +52,7 @@ def next_epoch(view: View) -> Iterator[Finding]:
     except ModuleNotFoundError as error:
         yield Finding(name, "bad", f"package {error.name} is not here: set next_epoch where the analyzer runs")
         return
-    yield Finding(name, "good", rehearse(view.deployment, view.epochs, part, view.now))
+    yield Finding(name, "good", rehearse(view.deployment, view.epochs, part, view.calendar, view.now))
 
 
 def budget(view: View) -> Iterator[Finding]:

@@ -147,5 +147,5 @@ def _counted_from(deployment: Deployment, epochs: Epochs) -> tuple[datetime | No
             f"{counted}, which no run makes by itself: set [next_epoch.{campaign.id}], or run hushcount campaign new "
             f"--after with the longer dictionary; {before}"
         )
-    begins = earliest_begin(deployment, newest, part, MACHINE.now())
+    begins = earliest_begin(deployment.windows.tiling.window_at, newest, part, MACHINE.now())
     return begins, f"{counted}, which begins {stamp(begins)} at the earliest; {before}"

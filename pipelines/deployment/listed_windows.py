@@ -30,13 +30,17 @@ def listed_until(campaign: Campaign, tiling: Tiling, now: datetime) -> datetime 
         UsageError: the file lists other windows than these, or none.
     """
     given, needed = campaign.windows, windows_of(tiling, now)
-    cure = "make the file with hushcount campaign new --config, of this deployment"
-    units = [None if part is None else part.unit for part in (given, needed)]
-    if units[0] != units[1]:
-        kinds = ("of one length" if unit is None else f"calendar {unit}s" for unit in units)
-        raise UsageError("windows of campaign {} are {}, must be {}: {}".format(campaign.id, *kinds, cure))
-    if given is None or needed is None:
-        return None
+    cure = "make its next file with hushcount campaign new --config, of this deployment"
+    if needed is None:
+        if given is None:
+            return None
+        raise UsageError(f"campaign {campaign.id} lists calendar {given.unit}s, and windows are of one length: {cure}")
+    if given is None or given.unit != needed.unit:
+        lists = "no windows" if given is None else f"calendar {given.unit}s"
+        raise UsageError(
+            f"campaign {campaign.id} lists {lists}, so its clients do not count calendar {needed.unit}s, which windows "
+            f"are: {cure}"
+        )
     ahead = [start for start in given.starts if start >= needed.starts[0]]
     if not ahead:
         raise UsageError(f"campaign {campaign.id} lists windows of the past only: {cure}")

@@ -15,6 +15,7 @@ from hushcount.campaigns.parts import SamplePart
 from hushcount.campaigns.signatures import signature_path
 from hushcount.clock import MACHINE
 from hushcount.collection.epochs import COLLECTION_FILE, CollectionFile, EpochPart, read_collection, read_epoch
+from hushcount.collection.tilings import Tiling
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.whole_files import sync, write_over
 from hushcount.passes.pass_keys import PASSES_FILE, PassKeys, keys_of, passes_beside, read_pass_keys
@@ -61,7 +62,7 @@ def publish(
     """
     campaign = Campaign.read(campaign_path)
     with publishing(deployment.campaigns / campaign.id):
-        return publish_alone(deployment, campaign, campaign_path, begins, now, early)
+        return publish_alone(deployment, campaign, campaign_path, deployment.windows.tiling, begins, now, early)
 
 
 @contextmanager
@@ -106,11 +107,16 @@ def publish_alone(
     deployment: Deployment,
     campaign: Campaign,
     campaign_path: Path,
+    tiling: Tiling,
     begins: datetime | None = None,
     now: datetime | None = None,
     early: bool = True,
 ) -> EpochPart:
-    """Publish a campaign that was read from a file, as `publish` does; the caller holds the lock `publishing`."""
+    """Publish a campaign that was read from a file, as `publish` does; the caller holds the lock `publishing`.
+
+    Args:
+        tiling: how time is cut into windows when the epoch begins.
+    """
     folder = deployment.campaigns / campaign.id
     earlier = read_collection(folder / COLLECTION_FILE).epochs if (folder / COLLECTION_FILE).exists() else ()
     published = {part.epoch: (part, read_epoch(folder, part)) for part in earlier}
@@ -120,12 +126,12 @@ def publish_alone(
             _renew_signature(campaign_path, folder, part)
             return part
     moment = (now or MACHINE.now()).replace(microsecond=0)
-    start = begins or (deployment.windows.tiling.window_at(moment).end if earlier else moment)
+    start = begins or (tiling.window_at(moment).end if earlier else moment)
     if earlier:
         _require_later(campaign.epoch, start, earlier[-1])
         if not early:
             _require_length(deployment, campaign, start, earlier[-1])
-    listed_until(campaign, deployment.windows.tiling, start)
+    listed_until(campaign, tiling, start)
     require_follows(campaign, published[earlier[-1].epoch][1] if earlier else None)
     if campaign.passes is not None:
         _copy_passes(campaign, campaign_path, folder, moment)

@@ -26,6 +26,8 @@ from hushcount.campaigns.parts import WindowsPart
 from hushcount.campaigns.signatures import signature_path
 from hushcount.clock import MACHINE, Clock
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, read_collection
+from hushcount.collection.tilings import Tiling
+from hushcount.collection.windows import Window
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.maths.objectives import Objective
@@ -53,6 +55,8 @@ from pipelines.handover.hops import hop_names, outputs
 from pipelines.handover.paths import Batch
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.log.fold import Fold
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.rules import calendar_of
 
 _FILE_MODE = 0o644
 _SECOND = timedelta(seconds=1)
@@ -70,9 +74,9 @@ def follow(
     """Bring a campaign's items up to date with all finished batches, and publish the next epoch if anything changed.
 
     No epoch is published before the newest epoch begins, nor if the newest epoch has an end. Before the newest epoch
-    has lasted its least length, only a change of active keys is published, which a publisher cannot sign. New keys are
-    published only after each of them has opened made-up reports in this process. If discovered values are to be
-    reviewed, a value joins the dictionary only after the operator has approved it.
+    has lasted its least length, only a change of windows or of active keys is published; a publisher cannot sign new
+    keys. New keys are published only after each of them has opened made-up reports in this process. If discovered
+    values are to be reviewed, a value joins the dictionary only after the operator has approved it.
 
     Args:
         now: the present when the run began.
@@ -119,34 +123,42 @@ def follow(
     same_items = dictionary is None or set(Dictionary(wanted).items) == set(dictionary.items)
     same_passes = extended(campaign) == campaign.passes
     unchanged = same_keys(campaign, keys)
-    same_windows = _same_windows(deployment, campaign, now)
-    if same_items and unchanged and same_passes and same_windows and _same_plan(campaign, part, share):
+    calendar = calendar_of(deployment, fold)
+    # The next epoch begins with the next window, so it lists windows of the tiling that is in force then.
+    tiling = calendar.at(calendar.window_at(now).end).tiling
+    left = _listed_for(tiling, campaign, now)
+    if unchanged and same_items and same_passes and left > LEFT and _same_plan(campaign, part, share):
         return None
-    if unchanged and deployment.windows.tiling.window_at(now).end < earliest_begin(deployment, newest, part, now):
+    if unchanged and left and calendar.window_at(now).end < earliest_begin(calendar.window_at, newest, part, now):
         return None
     keys, _ = with_evaluator(deployment, epochs, part, keys, now)
     signer = signer_of(deployment, path, campaign, part, now)
-    ahead = windows_of(deployment.windows.tiling, now)
-    with _made(campaign, keys, wanted, part, share, ahead, signer) as (following, made):
+    with _made(campaign, keys, wanted, part, share, windows_of(tiling, now), signer) as (following, made):
         # Before the lock, because others wait for the lock only half a minute.
         require_rehearsed(deployment, campaign, following, made, say)
         with publishing(epochs.directory):
             if not _are(epochs, tracked):
                 # Somebody else published an epoch, so the next run plans the epoch that follows.
                 return None
-            names = (campaign.fingerprint.hex(), following.fingerprint.hex())
-            write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
+            named = tracked.model_copy(update={"epochs": (campaign.fingerprint.hex(), following.fingerprint.hex())})
+            write_tracked(epochs.directory / ITEMS_FILE, named)
             # Use the present, not the start of the run hours ago: the previous epoch must not end in the past.
-            return publish_alone(deployment, following, made, now=max(now, clock.now()))
+            return publish_alone(deployment, following, made, tiling, calendar.window_at(max(now, clock.now())).end)
 
 
-def earliest_begin(deployment: Deployment, newest: EpochPart, part: NextEpochPart, now: datetime) -> datetime:
-    """Return the earliest moment when a run begins the next epoch, unless the keys change: at the end of a window."""
+def earliest_begin(
+    window_at: Callable[[datetime], Window], newest: EpochPart, part: NextEpochPart, now: datetime
+) -> datetime:
+    """Return the earliest moment when a run begins the next epoch, unless the keys change: at the end of a window.
+
+    Args:
+        window_at: returns the window of a moment.
+    """
     least = newest.begins + part.least_length - _SECOND
-    return max(deployment.windows.tiling.window_at(moment).end for moment in (least, now))
+    return max(window_at(moment).end for moment in (least, now))
 
 
-def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime) -> str:
+def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, calendar: Calendar, now: datetime) -> str:
     """Plan and sign a next epoch with the present dictionary, but do not publish it; return a sentence on this epoch.
 
     Raises:
@@ -157,7 +169,7 @@ def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: d
     share = None if part.target_rank is None else tracked.target_share
     signer = signer_of(deployment, path, campaign, part, now)
     keys, left = with_evaluator(deployment, epochs, part, keys_of(deployment, campaign, now), now)
-    ahead = windows_of(deployment.windows.tiling, now)
+    ahead = windows_of(calendar.at(calendar.window_at(now).end).tiling, now)
     with _made(campaign, keys, epochs.listed, part, share, ahead, signer) as (following, _):
         signed = "unsigned" if signer is None else f"signed by {signer}"
         evaluated = (
@@ -260,13 +272,13 @@ def _same_plan(campaign: Campaign, part: NextEpochPart, share: float | None) -> 
     return planned == mechanism.parameters
 
 
-def _same_windows(deployment: Deployment, campaign: Campaign, now: datetime) -> bool:
-    """Return whether the campaign lists the deployment's windows, and for long enough, if they need a list."""
+def _listed_for(tiling: Tiling, campaign: Campaign, now: datetime) -> timedelta:
+    """Return for how long the campaign lists the windows of a tiling; nothing if it lists others."""
     try:
-        until = listed_until(campaign, deployment.windows.tiling, now)
+        until = listed_until(campaign, tiling, now)
     except UsageError:
-        return False
-    return until is None or until - now > LEFT
+        return timedelta()
+    return timedelta.max if until is None else until - now
 
 
 @contextmanager

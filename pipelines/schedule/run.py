@@ -18,6 +18,7 @@ from hushcount.clock import MACHINE, Clock
 from hushcount.collection.windows import window_text
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs, read_epochs
+from pipelines.deployment.listed_windows import listed_until
 from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files.leases import Patience, held
@@ -155,6 +156,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
         # Segments that turn out to be too few for a batch can join the batch of the next window that closes.
         advance_all(work, epochs, stated, failed)
     _follow(work, epochs)
+    _require_listed(work, epochs)
     for log, head in zip(logs, said, strict=True):
         if log.head != head:
             state(deployment, log)
@@ -277,6 +279,16 @@ def _follow(work: Work, epochs: Epochs) -> None:
             work.done.published.append(f"{epochs.campaign}/{published.epoch}")
         if part.review and (found := len(waiting(epochs)) - before) > 0:
             work.done.review.append(f"{epochs.campaign}: {found:,}")
+
+
+def _require_listed(work: Work, epochs: Epochs) -> None:
+    """Report a campaign whose clients do not count the windows in force, because its newest file lists others."""
+    campaign, part = epochs.newest[1], epochs.collection.epochs[-1]
+    if not work.deployment.shuffles or f"{campaign.id}/{campaign.epoch + 1}" in work.done.published:
+        return
+    begun = max(work.reached, part.begins)
+    with work.contained(campaign.id):
+        listed_until(campaign, calendar_of(work.deployment, work.logs.known(campaign.id)).at(begun).tiling, begun)
 
 
 def _delete(work: Work, epochs: Epochs) -> None:

@@ -75,7 +75,9 @@ def test_a_change_from_lengths_to_a_calendar_leaves_no_gap(site: Site) -> None:
     calendar = site.config.read_text()
     site.config.write_text(calendar.replace('length = "day"\nzone = "Asia/Kolkata"', 'length = "1d"'))
     collect(site.store, site.campaign, ["alpha"] * 60, day=0)
-    assert site.run(1.1).problems == []
+    # Clients count days in Kolkata already.
+    (problem,) = site.run(1.1).problems
+    assert "words lists calendar days" in problem
     site.config.write_text(calendar)
     (line,) = site.run(1.2).announced
     assert "day Asia/Kolkata" in line
@@ -98,7 +100,8 @@ def test_a_campaign_file_lists_the_windows_of_its_deployment(site: Site) -> None
     expected = [int(start.timestamp()) for start in tiling.begins(now, now + LISTED)]
     assert (campaign.windows.unit, list(campaign.windows.starts)) == ("day", expected)
     without = new_campaign(site.root / "plain.json", site.keys, dictionary=site.words)
-    refused("campaign", "publish", "--config", site.config, "--campaign", without, says=["of one length", "--config"])
+    says = ["lists no windows", "--config"]
+    refused("campaign", "publish", "--config", site.config, "--campaign", without, says=says)
     again = new_campaign(site.root / "listed.json", site.keys, "--config", site.config, dictionary=site.words)
     assert publish(site.deployment, again).epoch == 1
     file = json.loads(again.read_text())
@@ -154,6 +157,32 @@ def test_a_run_lists_more_windows_before_the_list_ends(site: Site) -> None:
     assert listed is not None
     assert listed.starts[-1] - START.timestamp() > (LISTED - timedelta(days=2)).total_seconds()
     assert site.run(1.2).published == []
+
+
+def test_each_look_says_that_clients_count_other_windows(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.config.write_text(site.config.read_text().replace('length = "1d"', 'length = "week"\nzone = "Asia/Kolkata"'))
+    for day in (1.1, 2.1):
+        (problem,) = site.run(day).problems
+        assert "words lists no windows" in problem
+
+
+def test_an_epoch_lists_the_windows_that_the_log_has_though_the_file_asks_for_others(site: Site) -> None:
+    """A second change of windows is refused until the first one has begun, and no list may go ahead of it."""
+    collect(site.store, site.campaign, ["alpha"] * 60, day=KOLKATA)
+    days = site.config.read_text()
+    assert site.run(2.1).problems == []
+    site.config.write_text(days.replace('length = "day"', 'length = "week"'))
+    assert len(site.run(2.2).announced) == 1
+    # A new epoch for other windows waits for no least length.
+    site.config.write_text(days.replace('length = "day"', 'length = "month"') + "[next_epoch.words]\n")
+    looked = site.run(2.3)
+    assert looked.published == ["words/2"]
+    (problem,) = looked.problems
+    assert "that was announced" in problem
+    listed = newest(site).windows
+    assert listed is not None
+    assert listed.unit == "week"
 
 
 @pytest.mark.parametrize(
