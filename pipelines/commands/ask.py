@@ -167,7 +167,7 @@ def total(
 ) -> Answer:
     """Use it for a month: the total over windows, with its error; of each item if you choose none.
 
-    Example: hushcount ask total --last 30 --item dark-mode
+    Example: hushcount ask total --month 2026-12 --item dark-mode
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.findings import findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from hushcount.errors import HushcountError
+from hushcount.errors import HushcountError, UsageError
 from pipelines.audit.view import View
 from pipelines.console.tables import stamp
 from pipelines.deployment.campaigns import read_epochs
@@ -37,13 +37,15 @@ def page_of(deployment: Deployment, now: datetime, span: Span) -> str:
         span: which windows of each campaign the page shows.
 
     Raises:
-        UsageError: there is no campaign, or a file cannot be read.
+        UsageError: there is no campaign, a file cannot be read, or no campaign has results in the range of `span`.
     """
     campaigns, faults = read_epochs(deployment.campaigns)
     made = [
         panel_of(view, f"campaign-{number}", span)
         for number, view in enumerate(View(deployment, now, campaigns).each())
     ]
+    if span.is_named and not any(shown for _, shown in made):
+        raise UsageError(f"no campaign has results of {span}: give another range, or --last")
     # The campaign that opens first has results, if any campaign has.
     panels = [panel for panel, shown in sorted(made, key=lambda one: one[1] is None)]
     compared = comparison([shown for _, shown in made if shown is not None])
@@ -83,7 +85,7 @@ def panel_of(view: View, key: str, span: Span, before: Known | None = None) -> t
         shown = Shown(source, key, _calendar(view), Known(before))
         found = discovered_of(shown)
         asked = (
-            *([Prose(f"{key}-overlaps", "Windows", tuple(map(sentence, source.overlaps)))] if source.overlaps else []),
+            *([Prose(f"{key}-overlaps", "Windows", tuple(map(sentence, source.fits)))] if source.fits else []),
             *numbers_of(shown),
             *(() if shown.is_mean else (trend_of(shown), *changes_of(shown), *groups_of(shown))),
             *([] if found is None else [found]),

@@ -18,7 +18,7 @@ from pipelines.questions.changes import Change
 from pipelines.questions.findings import share_of, state_of, verdict_of
 from pipelines.questions.number_sentences import numeral
 from pipelines.questions.sentences import percent, ratio
-from pipelines.questions.sources import Source
+from pipelines.questions.sources import Source, in_zone
 
 _COLUMNS = 7
 """The number of windows that a table shows; --json and --out have all windows."""
@@ -30,7 +30,9 @@ def title_of(source: Source) -> str:
     short, windows = source.names(source.windows), source.windows
     kind = "windows" if all(map(is_window, windows)) else "results"
     many = f"{len(windows):,} {kind} from {short[windows[0]]} to {short[windows[-1]]}"
-    return f"{source.name}, {many if len(windows) > 1 else short[windows[0]]}"
+    # A name with minutes ends with Z, for UTC.
+    zone = "" if short[windows[0]].endswith("Z") else in_zone(source.zone)
+    return f"{source.name}, {many if len(windows) > 1 else short[windows[0]]}{zone}"
 
 
 def over_windows(source: Source, table: pa.Table, names: Sequence[str], head: str = "item") -> Iterator[RenderableType]:

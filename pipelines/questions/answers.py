@@ -22,7 +22,7 @@ from pipelines.questions.number_sentences import of_ends
 from pipelines.questions.population import in_population, with_population
 from pipelines.questions.selection import Chosen, counted_in_all, each_item, read_groups
 from pipelines.questions.sides import Sides
-from pipelines.questions.sources import Source, from_folders, from_store
+from pipelines.questions.sources import Source, from_folders, from_store, in_zone
 from pipelines.questions.spans import NEWEST, Span
 
 
@@ -85,7 +85,7 @@ def answer(
         put_table(out, table)
     if question != "mean":
         says = [*says, *of_ends([one for source in sources for one in source.counted])]
-    says = [*says, *dict.fromkeys(one for source in sources for one in source.overlaps)]
+    says = [*says, *dict.fromkeys(one for source in sources for one in source.fits)]
     windows = list(dict.fromkeys(window for source in sources for window in source.windows))
     data: dict[str, Any] = {
         "question": question,
@@ -142,7 +142,7 @@ def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str 
     seen = [one for one in found if chosen.names or verdict_of(one) != "not significant"]
     of = sides.after.name if sides.after.name == sides.before.name else " and ".join(one.name for one in sides.sources)
     reports = [f"{number:,} reports" for number in (found[0].reports_before, found[0].reports_after)]
-    of += f", {sides.windows}" if sides.windows else ""
+    of += f", {sides.windows}" if sides.windows else in_zone(sides.after.zone)
     title = f"{of}: shares of the {reports[0]} of {sides.names[0]} and the {reports[1]} of {sides.names[1]}"
     results = [one for source in sides.sources for one in source.counted]
     says = [

@@ -46,7 +46,7 @@ def of_windows(source: Source, span: Span = NEWEST, against: int | Span | None =
     windows = source.windows
     after = span.of(source, usual=1)
     if against is None and span.month is not None:
-        against = Span(month=month_before(span.month))
+        against = _month_before(source, span.month)
     if isinstance(against, Span):
         before = against.of(source)
         if both := [one for one in before.windows if one in after.windows]:
@@ -56,10 +56,14 @@ def of_windows(source: Source, span: Span = NEWEST, against: int | Span | None =
     else:
         many, there = against or len(after.windows), windows.index(after.windows[0])
         if there < many:
-            raise NotYet(
+            has = (
                 f"{source.name} has results of {there} windows before {_named(source, after.windows[:1])}, a change "
-                f"needs {many} there: wait for the next window's result, or give a smaller --last or --against"
+                f"needs {many} there"
             )
+            # More windows before a time never come, and more than there are may have been meant as a year.
+            if span.is_named or many > len(windows):
+                raise UsageError(f"{has}: give another --against, as 1 or 2026-12")
+            raise NotYet(f"{has}: wait for the next window's result, or give a smaller --last or --against")
         before = source.of(windows[there - many : there])
     first, second = (_named(source, side.windows) for side in (before, after))
     return Sides(before, after, (first, second))
@@ -98,6 +102,17 @@ def of_folders(campaigns: Sequence[str] | None, directories: Sequence[str]) -> S
     both = from_folders(campaigns, directories)
     sides = [both.of([directory]) for directory in directories]
     return Sides(sides[0], sides[1], (directories[0], directories[1]))
+
+
+def _month_before(source: Source, month: str) -> Span:
+    before = Span(month=month_before(month))
+    try:
+        before.chosen(source.windows, zone=source.zone)
+    except UsageError:
+        raise UsageError(
+            f"{source.name} has no results of {before.month}, the month before {month}: give --against, as 1 or 2026-12"
+        ) from None
+    return before
 
 
 def _named(of: Source, side: Sequence[str]) -> str:

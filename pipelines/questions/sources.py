@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone, tzinfo
+from datetime import datetime, timedelta, timezone, tzinfo
 from functools import cached_property
 from pathlib import Path
 
@@ -71,14 +71,14 @@ class Source:
         name: id of the campaign; if the folders are of several campaigns, the ids of all of them.
         places: at least one result, one for each window and epoch, the oldest first.
         deployment, epochs: deployment and epochs of a store; None for folders.
-        overlaps: a sentence for each window that only overlaps the range from which the windows were chosen.
+        fits: sentences on how the windows fill the range from which they were chosen.
     """
 
     name: str
     places: tuple[Place, ...]
     deployment: Deployment | None = None
     epochs: Epochs | None = None
-    overlaps: tuple[str, ...] = ()
+    fits: tuple[str, ...] = ()
 
     @cached_property
     def counted(self) -> tuple[Counted, ...]:
@@ -94,6 +94,11 @@ class Source:
     def zone(self) -> tzinfo:
         """The zone in which the days of windows begin."""
         return timezone.utc if self.deployment is None else self.deployment.windows.tiling.clock
+
+    @property
+    def has_days(self) -> bool:
+        """Whether windows are days, of UTC or of the zone."""
+        return self.deployment is not None and self.deployment.windows.tiling.length in ("day", timedelta(days=1))
 
     def names(self, windows: Iterable[str]) -> dict[str, str]:
         """Return the names of windows as people read them; a result folder's name is its path.
@@ -149,14 +154,19 @@ class Source:
         calendar = calendar_of(self.deployment, Logs(self.deployment).read(self.name))
         return {name: calendar.named(name).end for name in self.windows}
 
-    def of(self, windows: Sequence[str], overlaps: Sequence[str] = ()) -> Source:
+    def of(self, windows: Sequence[str], fits: Sequence[str] = ()) -> Source:
         """Return a source with the results of these windows only; a tally that was read is not read again."""
         chosen = set(windows)
         places = tuple(place for place in self.places if place.window in chosen)
-        part = replace(self, places=places, overlaps=(*self.overlaps, *overlaps))
+        part = replace(self, places=places, fits=(*self.fits, *fits))
         if "counted" in self.__dict__:
             part.__dict__["counted"] = tuple(one for one in self.counted if one.window in chosen)
         return part
+
+
+def in_zone(zone: tzinfo) -> str:
+    """Return the words that follow days of a zone; empty for UTC."""
+    return "" if str(zone) == "UTC" else f" in {zone}"
 
 
 def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -> list[Place]:

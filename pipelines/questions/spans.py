@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta, timezone, tzinfo
+from datetime import datetime, timedelta, timezone, tzinfo
 
 from hushcount.collection.periods import ALWAYS, Period, period_of
 from hushcount.collection.windows import is_window, window_names, window_start
 from hushcount.errors import UsageError
 from pipelines.console.options import MOST_WINDOWS
 from pipelines.console.tables import stamp
-from pipelines.questions.sources import Source
+from pipelines.questions.sources import Source, in_zone
 
 _DAY = timedelta(days=1)
 
@@ -47,7 +47,7 @@ class Span:
     def __str__(self) -> str:
         if self.window is not None:
             return f"window {self.window}"
-        if self.month is not None:
+        if self.month is not None or (self.first and self.first == self.end):
             return f"the windows that begin in {self._range}"
         if self.first or self.end:
             return f"the windows that begin {self._range}"
@@ -55,8 +55,10 @@ class Span:
 
     @property
     def _range(self) -> str:
+        if self.first == self.end:
+            return self.month or self.first or ""
         sides = (f"from {self.first}" if self.first else "", f"to {self.end}" if self.end else "")
-        return self.month or " ".join(filter(None, sides))
+        return " ".join(filter(None, sides))
 
     @property
     def is_named(self) -> bool:
@@ -66,10 +68,10 @@ class Span:
     def period(self, zone: tzinfo = timezone.utc) -> Period | None:
         """Return the range or the month, as a zone has it; None: the windows are not chosen so."""
         if self.month is not None:
-            period = _read("--month", self.month, zone)
-            if period.end - period.start <= _DAY:
+            month = period_of(self.month, zone)
+            if month is None or not _is_month(month):
                 raise UsageError(f"--month is {self.month!a}, must be a month, as 2026-12")
-            return period
+            return month
         if self.first is None and self.end is None:
             return None
         first, end = (
@@ -78,13 +80,20 @@ class Span:
         )
         return Period(first.start, end.end)
 
-    def chosen(self, windows: Sequence[str], usual: int | None = None, zone: tzinfo = timezone.utc) -> list[str]:
+    def chosen(
+        self,
+        windows: Sequence[str],
+        usual: int | None = None,
+        zone: tzinfo = timezone.utc,
+        ends: Mapping[str, datetime] | None = None,
+    ) -> list[str]:
         """Return the chosen ones of windows, the oldest first.
 
         Args:
             windows: names of windows, the oldest first; of result folders: the folders.
             usual: number of newest windows if nothing is chosen; None: all.
             zone: that of days and months.
+            ends: when each window ends, if it is known.
 
         Raises:
             UsageError: the text of a window means none of the windows, or several; or the range has none, or is the
@@ -93,7 +102,7 @@ class Span:
         if not windows:
             return []
         if self.window is not None:
-            return [named(self.window, windows, zone)]
+            return [named(self.window, windows, zone, ends)]
         if (period := self.period(zone)) is None:
             last = self.last or usual
             return list(windows if last is None else windows[-last:])
@@ -104,23 +113,38 @@ class Span:
         raise UsageError(f"{self} have no results: choose {_range(windows, zone)}")
 
     def of(self, source: Source, usual: int | None = None) -> Source:
-        """Return a source with the chosen windows only, and sentences on windows that only overlap the range.
+        """Return a source with the chosen windows only, and sentences on how they fill the range.
 
         Raises:
             UsageError: for the same reasons as in `chosen`.
         """
-        chosen = self.chosen(source.windows, usual, source.zone)
-        return source.of(chosen, [*self._overlaps(source, chosen)])
+        ends = None if self.window is None else source.ends
+        chosen = self.chosen(source.windows, usual, source.zone, ends)
+        return source.of(chosen, [*self._fits(source, chosen)])
 
-    def _overlaps(self, source: Source, chosen: Sequence[str]) -> Iterator[str]:
+    def _fits(self, source: Source, chosen: Sequence[str]) -> Iterator[str]:
+        if self.window is not None:
+            within = period_of(self.window, source.zone)
+            if within is not None and not within.begins(chosen[0]):
+                yield f"{self.window} lies in window {source.names(source.windows)[chosen[0]]}"
         if (period := self.period(source.zone)) is None:
             return
+        if self.month is not None:
+            yield self._seen(source, chosen, period)
         for window, short in source.names(source.windows).items():
             end, name = source.ends[window], f"window {short}"
             if window in chosen and end > period.end:
                 yield f"{name} ends at {stamp(end)}, and all of it counts in the range {self._range}"
             elif window_start(window) < period.start < end:
                 yield f"{name} ends at {stamp(end)}, and nothing of it counts in the range {self._range}"
+
+    def _seen(self, source: Source, chosen: Sequence[str], month: Period) -> str:
+        of, many = f"{self.month}{in_zone(source.zone)}", f"{len(chosen):,} windows"
+        if source.has_days:
+            days = {window_start(window).astimezone(source.zone).date() for window in chosen}
+            many = f"{len(days)} of the {round((month.end - month.start) / _DAY)} days"
+            return f"{many} of {of} {'has' if len(days) == 1 else 'have'} a result"
+        return f"1 window of {of} has a result" if len(chosen) == 1 else f"{many} of {of} have results"
 
 
 NEWEST = Span()
@@ -141,8 +165,8 @@ def against_of(text: str | None) -> int | Span | None:
     """
     if text is None:
         return None
-    if period_of(text) is not None:
-        return Span(first=text, end=text)
+    if (period := period_of(text)) is not None:
+        return Span(month=text) if _is_month(period) else Span(first=text, end=text)
     if not text.isdecimal() or not 1 <= int(text[:9]) <= MOST_WINDOWS:
         raise UsageError(
             f"--against is {text!a}, must be a number of windows from 1 to {MOST_WINDOWS:,}, or a time, as 2026-12 or "
@@ -151,8 +175,12 @@ def against_of(text: str | None) -> int | Span | None:
     return int(text)
 
 
-def named(text: str, windows: Sequence[str], zone: tzinfo = timezone.utc) -> str:
+def named(
+    text: str, windows: Sequence[str], zone: tzinfo = timezone.utc, ends: Mapping[str, datetime] | None = None
+) -> str:
     """Return the name of the window that a text means, such as 2026-11-22, 2026-11-22T13:00Z, or the name itself.
+
+    A time in which no window begins means the window that contains it, if `ends` says when the windows end.
 
     Raises:
         UsageError: the text means none of the windows, or several.
@@ -161,6 +189,8 @@ def named(text: str, windows: Sequence[str], zone: tzinfo = timezone.utc) -> str
         return text
     period = period_of(text, zone)
     fits = [] if period is None else [one for one in windows if is_window(one) and period.begins(one)]
+    if period is not None and not fits and ends:
+        fits = [one for one, end in ends.items() if window_start(one) < period.start and period.end <= end]
     if len(fits) == 1:
         return fits[0]
     if fits:
@@ -174,6 +204,10 @@ def _read(option: str, text: str, zone: tzinfo) -> Period:
     if period is None:
         raise UsageError(f"{option} is {text!a}, must be a time, as 2026-12, 2026-12-24 or 2026-12-24T13:00Z")
     return period
+
+
+def _is_month(period: Period) -> bool:
+    return period.end - period.start > 27 * _DAY
 
 
 def _range(windows: Sequence[str], zone: tzinfo) -> str:

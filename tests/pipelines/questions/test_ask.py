@@ -245,7 +245,8 @@ def test_what_cannot_be_answered_is_one_sentence(asked: Site, subtests: pytest.S
             assert run.err.count("\n") == 1
     where = ("--config", asked.config, "--campaign", "ios")
     refused("ask", "change", *where, "--last", 2, status=3, says=[" 1 windows before ", " needs 2 "])
-    refused("ask", "change", *where, "--window", window_name(0), status=3, says=[" 0 windows before ", "--against"])
+    refused("ask", "change", *where, "--window", window_name(0), says=[" 0 windows before ", "--against"])
+    refused("ask", "change", *where, "--against", 2026, says=[" 2 windows before ", " needs 2026 ", "2026-12"])
 
 
 def test_folders_that_do_not_fit_are_one_sentence(asked: Site) -> None:

@@ -92,6 +92,7 @@ def test_months_follow_each_other_without_gap_or_overlap() -> None:
         ({"end": "1969-12"}, "--to is"),
         ({"month": "2026-11-22"}, "--month is"),
         ({"month": "9001-01"}, "--month is"),
+        ({"month": "november"}, "--month is 'november', must be a month, as 2026-12"),
         ({"month": "x" * 10_000}, "--month is"),
         ({"first": "2026-12", "month": "2026-11"}, "--month and --from or --to"),
         ({"last": 2, "window": "2026-11-22"}, "--last and --window"),
@@ -114,8 +115,11 @@ def test_a_range_is_the_wrong_way_round_by_the_clock_of_its_zone() -> None:
 
 def test_a_side_before_is_a_number_or_a_time() -> None:
     assert (against_of(None), against_of("7")) == (None, 7)
-    assert against_of("2026-11") == Span(first="2026-11", end="2026-11")
-    assert against_of("202611") == Span(first="202611", end="202611")
+    assert against_of("2026-11") == Span(month="2026-11")
+    assert against_of("202611") == Span(month="202611")
+    day = against_of("2026-11-30")
+    assert day == Span(first="2026-11-30", end="2026-11-30")
+    assert str(day) == "the windows that begin in 2026-11-30"
     for text in ("0", "-1", "1000001", "9" * 5000, "last"):
         with pytest.raises(UsageError, match=f"--against is '{text}'"):
             against_of(text)
@@ -128,12 +132,18 @@ def test_windows_that_only_overlap_a_range_are_named(asked: Site) -> None:
     source = Source("android", tuple(replace(place, window=day) for day in days), asked.deployment)
     chosen = Span(first="2026-11-22T12", end="2026-11-23T11").of(source)
     assert chosen.windows == (days[2],)
-    early, late = chosen.overlaps
+    early, late = chosen.fits
     said = "in the range from 2026-11-22T12 to 2026-11-23T11"
     assert early == f"window 2026-11-22 ends at 2026-11-23 00:00:00Z, and nothing of it counts {said}"
     assert late == f"window 2026-11-23 ends at 2026-11-24 00:00:00Z, and all of it counts {said}"
-    assert Span(first="2026-11-22", end="2026-11-23").of(source).overlaps == ()
-    assert Span(month="2026-11").of(source).overlaps == ()
+    assert Span(first="2026-11-22", end="2026-11-23").of(source).fits == ()
+    assert Span(month="2026-11").of(source).fits == ("4 of the 30 days of 2026-11 have a result",)
+    # A part of a day, in which no window begins, is in one window.
+    hour = Span(window="2026-11-22T13").of(source)
+    assert (hour.windows, hour.fits) == ((days[1],), ("2026-11-22T13 lies in window 2026-11-22",))
+    for outside in ("2026-11-25T13", "2026-11-20T23"):
+        with pytest.raises(UsageError, match="4 windows with results, 2026-11-21 to 2026-11-24"):
+            Span(window=outside).of(source)
 
 
 def test_a_month_is_compared_with_the_month_before(asked: Site) -> None:
@@ -153,6 +163,8 @@ def test_a_month_is_compared_with_the_month_before(asked: Site) -> None:
         assert (list(sides.before.windows), list(sides.after.windows)) == (before, after)
     sides = of_windows(source, Span(month="2026-12"))
     assert sides.names == ("2026-11-28 to 2026-11-30", "2026-12-01 to 2026-12-02")
+    with pytest.raises(UsageError, match="no results of 2026-10, the month before 2026-11: give --against"):
+        of_windows(source, Span(month="2026-11"))
 
 
 def test_a_page_has_a_range(asked: Site) -> None:
@@ -160,6 +172,7 @@ def test_a_page_has_a_range(asked: Site) -> None:
     page = asked.root / "page.html"
     done("dashboard", "--config", asked.config, "--out", page, "--month", f"{month[:4]}-{month[4:]}")
     assert f"the windows that begin in {month[:4]}-{month[4:]}" in page.read_text()
-    done("dashboard", "--config", asked.config, "--out", page, "--month", "2011-01")
-    assert page.read_text().count("windows that begin in 2011-01 have no results") >= 3
+    before = page.read_bytes()
+    refused("dashboard", "--config", asked.config, "--out", page, "--month", "2011-01", says=["begin in 2011-01"])
+    assert page.read_bytes() == before
     refused("dashboard", "--config", asked.config, "--out", page, "--month", "2011-01", "--last", 3, says=["--month"])

@@ -60,6 +60,9 @@ def test_days_of_a_zone_are_counted_named_and_added_up(site: Site) -> None:
     assert ranged["rows"][0]["reports"] == 120
     said = done("ask", "item", *asked, "--item", "alpha").out
     assert "Asia/Kolkata" in said
+    month = done("ask", "total", *asked, "--month", local(KOLKATA)[:7]).out
+    assert f"days of {local(KOLKATA)[:7]} in Asia/Kolkata ha" in month
+    assert "in Asia/Kolkata: totals" in " ".join(month.split())
     assert local(2 + KOLKATA) in said
     # A day of UTC holds the begin of one window and the end of another.
     utc = f"{at(1):%Y-%m-%d}T00Z", f"{at(1):%Y-%m-%d}T23Z"
