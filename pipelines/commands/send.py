@@ -34,7 +34,10 @@ def send(
     folder: Annotated[
         Path | None, Option(help="Directory of this person only: budget, memory, secret, and unsent reports.")
     ] = None,
-    window: Annotated[str, Option(help="Length of the operator's windows, as in 1d or 15m.")] = "1d",
+    window: Annotated[
+        str,
+        Option(help="Length of the operator's windows, as in 1d or 15m; of a calendar, the shortest that you allow."),
+    ] = "1d",
     keep_values: Annotated[bool, Option("--keep-values", help="Keep unsent values unencrypted in the folder.")] = False,
     evaluator: Annotated[
         str | None, Option(help="Address of the evaluator, if the campaign has one elsewhere than the collector.")
