@@ -131,8 +131,8 @@ def new_campaign(
         Option(
             "--config",
             "-c",
-            help="Deployment file: its collectors take the reports, and keys and buckets of its campaigns are not used "
-            "again.",
+            help="Deployment file: its collectors take the reports, the new file lists its windows if they follow a "
+            "calendar, and keys and buckets of its campaigns are not used again.",
         ),
     ] = None,
 ) -> Answer:
