@@ -54,6 +54,14 @@ class Tiling:
         return " ".join((self.length, self.zone, *((self.starts,) if self.length == "week" else ())))
 
     @property
+    def said(self) -> str:
+        """How long windows are, as in: the weeks of Europe/Berlin from Monday on; or 12h long."""
+        if isinstance(self.length, timedelta):
+            return f"{duration_text(self.length)} long"
+        first = f" from {self.starts.capitalize()} on" if self.length == "week" else ""
+        return f"the {self.length}s of {self.zone}{first}"
+
+    @property
     def clock(self) -> tzinfo:
         """The zone in which its days begin."""
         return timezone.utc if isinstance(self.length, timedelta) else zone_of(self.zone)
@@ -110,11 +118,13 @@ class Tiling:
         Args:
             window: the present window, as an example.
         """
-        began, ends = (f"{moment:%a %Y-%m-%d %H:%M:%S}" for moment in (window.start, window.end))
-        example = f"the present one began {began} UTC, the next begins {ends} UTC"
+        began, ends = (
+            f"{moment.astimezone(self.clock):%a %Y-%m-%d %H:%M:%S} {self.clock}"
+            for moment in (window.start, window.end)
+        )
+        example = f"the present one began {began}, the next begins {ends}"
         if not isinstance(self.length, timedelta):
-            of = f"weeks from {self.starts.capitalize()} on" if self.length == "week" else f"{self.length}s"
-            return f"windows are the {of} of {self.zone}, and a client's token lives as long as one: {example}"
+            return f"windows are {self.said}, and a client's token lives as long as one: {example}"
         if not _DAY % self.length:
             return ""
         day = "each begins on a Thursday; " if not self.length % timedelta(weeks=1) else ""
@@ -143,11 +153,13 @@ def zone_of(name: str) -> tzinfo:
     Raises:
         ValueError: tzdata lacks a zone of this name.
     """
+    from difflib import get_close_matches
     from importlib.resources import files
     from zoneinfo import ZoneInfo
 
     names = files("tzdata").joinpath("zones").read_text(encoding="ascii").split()
     if name not in names:
-        raise ValueError(f"zone is {name!r}, must be a time zone's name, as Europe/Berlin or UTC")
+        near = get_close_matches(name[:60], names, 1) or ["Europe/Berlin or UTC"]
+        raise ValueError(f"zone is {name!r}, must be a time zone's name, as {near[0]}")
     with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as rules:
         return ZoneInfo.from_file(rules, key=name)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 SKEW = timedelta(minutes=1)
 _ROOM = 3.0
 """Number of windows that must fit on a disk, where a batch may lie three times: segments, attempt and output."""
+_WITH_SUMMER = {"EST": "America/New_York", "MST": "America/Denver"}
+"""Zones of a fixed offset, and the zones with summer time that are meant by their names."""
 _WRITES: dict[Party, tuple[str, ...]] = {
     "shuffler": ("log", "attempts", "shuffled"),
     "aux-server": ("log", "attempts", "released"),
@@ -62,6 +64,12 @@ def sign_with(view: View) -> Iterator[Finding]:
         # Open each key as its party does before it signs, because public.json may list a key whose file is missing.
         ids = ", ".join(f"{active_key(directory, role).read_signing().id} of the {role}" for role in signers)
         yield Finding("sign_with", "good", f"key {ids} signs")
+
+
+def zone(view: View) -> Iterator[Finding]:
+    """Say that a zone is a fixed offset, if its name is read as that of a zone with summer time."""
+    if (other := _WITH_SUMMER.get(name := view.deployment.windows.zone or "UTC")) is not None:
+        yield Finding("zone of windows", "warning", f"{name} is never on summer time, but {other} is", f"set {other}")
 
 
 def keys_of_parties(view: View) -> Iterator[Finding]:

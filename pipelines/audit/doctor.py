@@ -31,7 +31,7 @@ _OF_FILES: Checks = (
     foresight.year,
 )
 _OF_SETTINGS: Checks = (
-    whole.sign_with, whole.keys_of_parties, whole.opening_engine,
+    whole.sign_with, whole.keys_of_parties, whole.opening_engine, whole.zone,
     whole.groups, whole.ledger, whole.authentication, evaluator_checks.evaluator_apart, whole.store, whole.puts,
 )  # fmt: skip
 _OF_LOGS: Checks = (whole.run, whole.collectors, whole.disk, whole.segments, whole.clock)

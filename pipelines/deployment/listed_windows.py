@@ -47,5 +47,7 @@ def listed_until(campaign: Campaign, tiling: Tiling, now: datetime) -> datetime 
     wrong = next((own for own, other in zip(ahead, needed.starts, strict=False) if own != other), None)
     if wrong is not None:
         begins = datetime.fromtimestamp(wrong, now.tzinfo).isoformat()
-        raise UsageError(f"campaign {campaign.id} lists a window from {begins} on, which {tiling} has not: {cure}")
+        raise UsageError(
+            f"campaign {campaign.id} lists a window from {begins} on, which is none of {tiling.said}: {cure}"
+        )
     return datetime.fromtimestamp(ahead[-1], now.tzinfo)

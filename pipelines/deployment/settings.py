@@ -15,7 +15,7 @@ from evaluator.settings import EvaluatorPart
 from hushcount.campaigns.parts import Identifier
 from hushcount.collection.manifests import CollectorName
 from hushcount.collection.tilings import Tiling, Weekday, zone_of
-from hushcount.collection.windows import LONGEST
+from hushcount.collection.windows import LONGEST, duration_text
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import read_mapping, validated
@@ -76,7 +76,8 @@ class WindowsPart(Part):
         if self.starts is not None and self.length != "week":
             raise ValueError(f"starts is {self.starts!r}, must be left out unless length is week")
         if self.patience > self.grace:
-            raise ValueError(f"patience is {self.patience}, must be at most the grace period, {self.grace}")
+            patience, grace = duration_text(self.patience), duration_text(self.grace)
+            raise ValueError(f"patience is {patience}, must be at most the grace period, {grace}")
         return self
 
     @cached_property
@@ -217,8 +218,8 @@ class DeploymentFile(Part):
             kept = getattr(self.retention, name)
             if kept is not None and kept < shortest:
                 raise ValueError(
-                    f"retention.{name} is {kept}, must be at least {shortest}, twice windows.grace plus "
-                    "windows.length: late reports are compared with files of that age to find copies"
+                    f"retention.{name} is {duration_text(kept)}, must be at least {duration_text(shortest)}, twice "
+                    "windows.grace plus windows.length: late reports are compared with files of that age to find copies"
                 )
         return self
 

@@ -68,9 +68,13 @@ def collecting(
         except (HushcountError, ValueError) as error:
             why = f"journal directory {root}: {error}"
     end = min([window.end, *(one.window.end for one in (*(held or ()), *listed))])
-    outlook = [f"the open window ends {stamp(end)}"]
+    tiling = calendar.of(window).tiling
+    ends = stamp(end)
+    if not isinstance(tiling.length, timedelta):
+        ends += f" ({end.astimezone(tiling.clock):%Y-%m-%d %H:%M:%S} {tiling.clock})"
+    outlook = [f"the open window ends {ends}"]
     if end <= now:
-        outlook = [f"window {calendar.window_at(end - _SECOND).text} ended {stamp(end)}"]
+        outlook = [f"window {calendar.window_at(end - _SECOND).text} ended {ends}"]
     if deployment.shuffles:
         outlook.append(f"{deployment.command('run')} closes it by {stamp(end + deployment.windows.patience)}")
         outlook.append(_needed(epochs, fold, listed, held, end, now))

@@ -49,7 +49,7 @@ def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | Cal
         present = calendar.at(moment)
         if newest.begins is not None and newest.begins > moment and (newest.same(present) or not new.same(present)):
             raise HushcountError(
-                f"windows is {_of(new)} in {deployment.path}, must be {_of(newest)} until {shown(newest.begins)}: "
+                f"windows are {_of(new)}, in {deployment.path}, must be {_of(newest)}, until {shown(newest.begins)}: "
                 "that was announced; change windows again after that time"
             )
         new = Times(calendar.window_at(moment).end, new.tiling, new.grace)
@@ -67,7 +67,7 @@ def announced(fold: Fold, now: datetime) -> str:
     newest = fold.times[-1] if fold.times else None
     if newest is None or newest.begins is None or newest.begins <= now:
         return ""
-    return f"from {shown(newest.begins)} on windows have a {_of(newest)}"
+    return f"from {shown(newest.begins)} on windows are {_of(newest)}"
 
 
 def strangers(calendar: Calendar, listed: Iterable[Listed]) -> Iterator[str]:
@@ -82,4 +82,4 @@ def strangers(calendar: Calendar, listed: Iterable[Listed]) -> Iterator[str]:
 
 
 def _of(times: Times) -> str:
-    return f"length of {times.tiling} and a grace of {duration_text(times.grace)}"
+    return f"{times.tiling.said}, with a grace of {duration_text(times.grace)}"

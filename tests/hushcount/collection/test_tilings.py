@@ -104,6 +104,23 @@ def test_what_is_no_tiling_is_refused(text: str) -> None:
         Tiling.read(text)
 
 
+@pytest.mark.parametrize(
+    ("zone", "near"), [("europe/berlin", "Europe/Berlin"), ("New_York", "America/New_York"), ("x", "Europe/Berlin or")]
+)
+def test_an_unknown_zone_has_the_nearest_name_in_its_error(zone: str, near: str) -> None:
+    with pytest.raises(ValueError, match=f"zone is '{zone}', must be a time zone's name, as {near}"):
+        zone_of(zone)
+
+
+def test_a_sentence_on_windows_has_the_clock_of_their_zone() -> None:
+    week, hours = Tiling("week", "Europe/Berlin"), Tiling(timedelta(hours=5))
+    said = week.words(week.window_at(utc("2026-11-29T12:00")))
+    assert said.startswith("windows are the weeks of Europe/Berlin from Monday on, and a client's token lives")
+    assert said.endswith("the next begins Mon 2026-11-30 00:00:00 Europe/Berlin")
+    assert hours.words(hours.window_at(utc("2026-11-29T12:00"))).endswith(" UTC")
+    assert (hours.said, Tiling("day").said) == ("5h long", "the days of UTC")
+
+
 def test_a_moment_without_a_zone_is_refused() -> None:
     with pytest.raises(ValueError, match="must name a time zone"):
         Tiling("day").window_at(datetime(2026, 11, 29))

@@ -29,3 +29,15 @@ def test_the_log_and_attempts_lie_in_the_store_or_where_the_file_says(tmp_path: 
     assert read.folder("attempts", "shuffler") == str(tmp_path / "scratch" / "shuffler")
     assert read.folder("log", "shuffler", "words") == "s3://log/one/shuffler/words"
     assert read.folder("shuffled") == str(tmp_path / "store" / "shuffled")
+
+
+def test_durations_in_errors_are_written_as_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "deployment.toml"
+    windows = 'store = "store"\nwindows = {length = "month", grace = "2d"'
+    for text, says in (
+        (windows + '}\nretention = {segments = "30d"}\n', "retention.segments is 30d, must be at least 36d, twice"),
+        (windows + ', patience = "72h"}\n', "patience is 3d, must be at most the grace period, 2d"),
+    ):
+        path.write_text(text)
+        with pytest.raises(UsageError, match=says):
+            Deployment.read(path)

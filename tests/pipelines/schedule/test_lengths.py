@@ -75,7 +75,7 @@ def running(site: Site, day: float) -> Window:
 def said_by_doctor(site: Site, day: float) -> str:
     """Return what doctor says of windows that follow, behind what it says of the grid."""
     says = "".join(one.says for one in examine(site.deployment, at(day)) if one.name == "windows of words")
-    return says[max(0, says.find("from 20")) :] if "windows have" in says else ""
+    return says[max(0, says.find("from 20")) :] if "windows are" in says else ""
 
 
 def counted(site: Site) -> int:
@@ -104,7 +104,7 @@ def test_another_length_is_announced_and_begins_where_the_running_window_ends(tm
     leave(site, 0, "1d", 100)
     assert site.run(1.1).closed == [f"words/{window_name(0)}"]
     set_length(site, new)
-    said = f"from {shown(at(2))} on windows have a length of {new} and a grace of 2d"
+    said = f"from {shown(at(2))} on windows are {new} long, with a grace of 2d"
     assert site.run(1.2).announced == [f"words: {said}"]
     assert (site.run(1.3).announced, said_by_doctor(site, 1.3)) == ([], said)
     leave(site, 1, "1d", 60)
@@ -146,10 +146,10 @@ def test_a_change_can_be_taken_back_until_it_begins_and_is_made_once_in_a_window
     assert len(site.run(1.2).announced) == 1
     set_length(site, "12h")
     (said,) = site.run(1.3).problems
-    assert "length of 12h" in said
-    assert "must be length of 6h" in said
+    assert "windows are 12h long, with a grace of 2d, in " in said
+    assert "must be 6h long" in said
     set_length(site, "1d")
-    assert site.run(1.4).announced == [f"words: from {shown(at(2))} on windows have a length of 1d and a grace of 2d"]
+    assert site.run(1.4).announced == [f"words: from {shown(at(2))} on windows are 1d long, with a grace of 2d"]
     set_length(site, "6h")
     assert len(site.run(1.5).problems) == 1
     leave(site, 1, "1d", 60)
@@ -304,7 +304,7 @@ def test_a_clock_that_is_behind_lets_no_shorter_grace_begin_for_windows_that_hav
     leave(site, 3, "1d", 20, "late", came=5.1)
     set_length(site, "1d", "1h")
     # It is day 5.2.
-    assert site.run(2.2).announced == [f"words: from {shown(at(6))} on windows have a length of 1d and a grace of 1h"]
+    assert site.run(2.2).announced == [f"words: from {shown(at(6))} on windows are 1d long, with a grace of 1h"]
     assert site.run(5.3).dropped == []
     assert counted(site) == 5 * 60 + 20
 

@@ -71,6 +71,13 @@ def test_days_of_a_zone_are_counted_named_and_added_up(site: Site) -> None:
     assert any(f"window {local(1 + KOLKATA)} ends at" in said and "all of it" in said for said in overlaps)
     assert all(check.verdict != "bad" for check in examine(site.deployment, at(4.0)))
     assert any("days of Asia/Kolkata" in check.says for check in examine(site.deployment, at(4.0)))
+    assert "00:00:00 Asia/Kolkata)" in done("status", "--config", site.config).out
+
+
+def test_a_zone_that_only_seems_to_have_summer_time_is_named(site: Site) -> None:
+    site.config.write_text(site.config.read_text().replace("Asia/Kolkata", "EST"))
+    (check,) = (check for check in examine(site.deployment, at(0.1)) if check.name == "zone of windows")
+    assert (check.verdict, "America/New_York" in check.says) == ("warning", True)
 
 
 def test_a_change_from_lengths_to_a_calendar_leaves_no_gap(site: Site) -> None:
@@ -83,7 +90,7 @@ def test_a_change_from_lengths_to_a_calendar_leaves_no_gap(site: Site) -> None:
     assert "words lists calendar days" in problem
     site.config.write_text(calendar)
     (line,) = site.run(1.2).announced
-    assert "day Asia/Kolkata" in line
+    assert "windows are the days of Asia/Kolkata, with a grace of " in line
     collect(site.store, site.campaign, ["alpha"] * 60, day=1)
     collect(site.store, site.campaign, ["alpha"] * 70, day=2, seconds=int(KOLKATA * 86_400))
     collect(site.store, site.campaign, ["alpha"] * 80, day=2 + KOLKATA)
