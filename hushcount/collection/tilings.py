@@ -160,6 +160,6 @@ def zone_of(name: str) -> tzinfo:
     names = files("tzdata").joinpath("zones").read_text(encoding="ascii").split()
     if name not in names:
         near = get_close_matches(name[:60], names, 1) or ["Europe/Berlin or UTC"]
-        raise ValueError(f"zone is {name!r}, must be a time zone's name, as {near[0]}")
+        raise ValueError(f"zone is {name[:60]!r}, must be a time zone's name, as {near[0]}")
     with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as rules:
         return ZoneInfo.from_file(rules, key=name)

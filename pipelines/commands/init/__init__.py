@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from hushcount.collection.tilings import Weekday
 from hushcount.errors import UsageError
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
@@ -40,9 +42,16 @@ def init(
     window: Annotated[
         str | None,
         Option(
-            help="Question 5: length of a window: its reports are counted together, as 1h.",
+            help="Question 5: length of a window, as 1h, or day, week or month: its reports are counted together.",
             show_default="1d, or 7d if a day has too few people",
         ),
+    ] = None,
+    zone: Annotated[
+        str | None,
+        Option(help="Time zone of the windows day, week and month, as Europe/Berlin.", show_default="UTC"),
+    ] = None,
+    starts: Annotated[
+        Weekday | None, Option(help="First day of the window week, as sunday.", show_default="monday")
     ] = None,
     epsilon: Annotated[
         float | None,
@@ -74,7 +83,7 @@ def init(
     It asks only at a terminal, and only for missing options; --yes asks nothing. One operator then holds all keys:
     deploy/README.md shows how to share them out.
 
-    Example: hushcount init usage --dictionary settings.txt --clients 20000 --want-share 5% --yes
+    Example: hushcount init usage --dictionary settings.txt --clients 20000 --window day --zone Europe/Berlin --yes
     """
     # Imported only here, because these imports are slow, and --help must be fast.
     from hushcount.privacy.queries import epsilon_notes
@@ -104,7 +113,8 @@ def init(
         "epsilon": None if epsilon is None else repr(epsilon),
         "discovery": typed.NONE if no_discovery else None if discovery_epsilon is None else repr(discovery_epsilon),
     }
-    answers = wizard.answers(target, min_batch, given, asks=not yes and is_person())
+    tiled = partial(typed.tiling_of, zone=zone, starts=starts)
+    answers = wizard.answers(target, min_batch, given, tiled, asks=not yes and is_person())
     best = answers.aim.best(answers.epsilon, answers.window)
     sight = answers.aim.sight(answers.epsilon, answers.window)
     for sentence in (*epsilon_notes(answers.epsilon), *answers.notes):

@@ -46,10 +46,13 @@ class NextSteps:
         own = "" if self.place.user.is_caller else f"sudo -u {self.place.user.name} "
         plain = "" if self.place.is_near else " --plain-http"
         send = f"hushcount send --site {self.place.site}{plain} --policy {self._policy(inside)}"
+        # Windows of a calendar are listed in the campaign file.
+        length = self.answers.tiling.length
+        send += f" --window {duration_text(length)}" if isinstance(length, timedelta) else ""
         return [
             f"{own}hushcount collect{config}",
             f"{own}hushcount run{config} --watch",
-            f"{own}{send} --window {duration_text(self.answers.window)} {shlex.quote(self.value)}",
+            f"{own}{send} {shlex.quote(self.value)}",
             f"{own}hushcount status{config}",
         ]
 

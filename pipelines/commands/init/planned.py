@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.tilings import Tiling
 from hushcount.maths.odds import Odds
 from hushcount.planning.shuffled import Protection, protection
 from hushcount.privacy.amplification import amplify
@@ -25,24 +26,25 @@ _RENEWED = 30
 
 @dataclass(frozen=True)
 class Spans:
-    """The length of a window, the grace period, and how long files are kept.
+    """The windows, the grace period, and how long files are kept.
 
     Attributes:
+        tiling: how time is cut into windows.
         grace: how long a stream with less than a minimum batch waits for reports of later windows; at least two
             windows.
         kept: how long retention keeps files; at least two grace periods and a window, because late reports are compared
             with files of that age to find copies.
     """
 
-    window: timedelta
+    tiling: Tiling
     grace: timedelta
     kept: timedelta
 
     @classmethod
-    def of(cls, window: timedelta) -> Spans:
-        """Return the spans for windows of length `window`."""
-        grace = max(_LEAST_GRACE, 2 * window)
-        return cls(window, grace, max(_KEPT, 2 * grace + window))
+    def of(cls, tiling: Tiling) -> Spans:
+        """Return the spans for windows."""
+        grace = max(_LEAST_GRACE, 2 * tiling.usual)
+        return cls(tiling, grace, max(_KEPT, 2 * grace + tiling.longest))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from rich.console import RenderableType
@@ -12,8 +13,7 @@ from rich.text import Text
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.clock import MACHINE
-from hushcount.collection.tilings import Tiling
-from hushcount.collection.windows import duration_text, window_at
+from hushcount.collection.windows import duration_text
 from hushcount.maths.figures import odds_of, rounded_up, users, within
 from hushcount.oracles.sight import Sight
 from hushcount.planning.planner import Candidate
@@ -52,7 +52,8 @@ class Made:
             "sight": {**asdict(self.sight), "shows": self.sight.shows, "is_hopeless": self.sight.is_hopeless},
             "minimum_batch": campaign.shuffle.minimum_batch,
             "window": answers.window.total_seconds(),
-            "first_result": self._ends(),
+            "windows": answers.tiling.said,
+            "first_result": self._ends().isoformat(),
             "guarantee": shuffled_guarantee(campaign, answers.clients)[0],
             "discovery": discovery_guarantee(campaign),
             "trust": self.trust(),
@@ -116,13 +117,13 @@ class Made:
 
     def _facts(self) -> dict[str, str]:
         answers, found = self.steps.answers, discovery_guarantee(self.campaign)
-        spans, tiling = Spans.of(answers.window), Tiling(answers.window)
+        spans, tiling = Spans.of(answers.tiling), answers.tiling
         begins = tiling.words(tiling.window_at(MACHINE.now()))
         listed, assumed = answers.known, answers.aim.assumption(answers.window)
         return {
             "campaign": f"{answers.id}, epoch 1, signed and published: collectors accept reports from now on",
             "values": "any text" if listed is None else f"{len(listed.items):,} listed, and 'other': {listed.sizes}",
-            "window": f"{duration_text(spans.window)}; late reports count for {duration_text(spans.grace)} more; "
+            "window": f"{tiling.said}; late reports count for {duration_text(spans.grace)} more; "
             f"reports are kept for {duration_text(spans.kept)}",
             **({"begins": begins} if begins else {}),
             "you see": self.sight.words(),
@@ -137,18 +138,17 @@ class Made:
             "first result": self._first(),
         }
 
-    def _ends(self) -> str:
-        window = self.steps.answers.window
-        return window_at(MACHINE.now(), window).end.isoformat()
+    def _ends(self) -> datetime:
+        return self.steps.answers.tiling.window_at(MACHINE.now()).end
 
     def _first(self) -> str:
         answers, fewest = self.steps.answers, self.campaign.shuffle.minimum_batch
-        ends = stamp(window_at(MACHINE.now(), answers.window).end)
+        ends = stamp(self._ends())
         if answers.clients >= fewest:
             return f"after {ends} at the earliest, and from {fewest:,} reports on"
         return (
             f"none from {answers.clients:,} people: a release needs {fewest:,} reports, and too few wait for more for "
-            f"{duration_text(Spans.of(answers.window).grace)}. Give a longer --window, or a smaller --min-batch"
+            f"{duration_text(Spans.of(answers.tiling).grace)}. Give a longer --window, or a smaller --min-batch"
         )
 
 

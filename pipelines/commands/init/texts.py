@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from ipaddress import ip_address
 
+from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import duration_text
 from pipelines.commands.init.planned import Spans
 
@@ -16,7 +17,7 @@ ledger = "ledger.db"  # charges every release: copy it after every run
 collectors = ["one"]  # a window is due as soon as all of them have closed it
 
 [windows]
-length = {window}  # counted from Thursday, 1970-01-01, 00:00 UTC: windows of 7d begin on Thursdays
+{windows}
 grace = {grace}  # how long late reports still count, and too few reports wait for more
 
 [retention]  # older files are deleted, once every job has used them
@@ -60,10 +61,11 @@ print("waiting:", sender.waiting)  # sent at random times within ten minutes whi
 
 def deployment_text(id: str, spans: Spans, host: str, port: int, *, listed: bool) -> str:
     """Return the deployment file of a campaign; `listed`: whether the campaign has a dictionary."""
-    quoted = {name: f'"{duration_text(span)}"' for name, span in vars(spans).items()}
+    quoted = {name: f'"{duration_text(span)}"' for name, span in (("grace", spans.grace), ("kept", spans.kept))}
     # Quote an id with a dot, because in TOML an unquoted dot begins another table.
     name, joins = f'"{id}"' if "." in id else id, _LISTED if listed else _OPEN
-    lines = _FILE.format(**quoted, host=f'"{host}"', port=port, id=name, joins=joins)
+    windows = _windows_text(spans.tiling)
+    lines = _FILE.format(**quoted, windows=windows, host=f'"{host}"', port=port, id=name, joins=joins)
     return "".join(f"{_aligned(line)}\n" for line in lines.splitlines())
 
 
@@ -81,6 +83,14 @@ def site_of(host: str, port: int) -> str:
 def app_text(site: str, value: str, window: timedelta) -> str:
     """Return the text of an app that reports the value `value`."""
     return _APP.format(site=site, value=value, seconds=int(window.total_seconds()))
+
+
+def _windows_text(tiling: Tiling) -> str:
+    if isinstance(tiling.length, timedelta):
+        said = "counted from Thursday, 1970-01-01, 00:00 UTC: windows of 7d begin on Thursdays"
+        return f'length = "{duration_text(tiling.length)}"  # {said}'
+    starts = f'\nstarts = "{tiling.starts}"' if tiling.length == "week" else ""
+    return f'length = "{tiling.length}"  # of the calendar of this zone\nzone = "{tiling.zone}"{starts}'
 
 
 def _aligned(line: str) -> str:

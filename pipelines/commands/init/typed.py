@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -10,11 +9,12 @@ from typer import BadParameter
 
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.parts import Identifier
-from hushcount.clock import MACHINE
-from hushcount.collection.windows import duration, window_at
+from hushcount.collection.tilings import Tiling, Weekday
+from hushcount.collection.windows import duration
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.maths.probability import require_epsilon
+from hushcount.window_starts import UNITS
 from pipelines.console.options import whole_number
 from pipelines.console.prompts import repeated
 from pipelines.files.item_files import read_listed
@@ -77,13 +77,21 @@ def _number(name: str, text: str, form: str) -> float:
     return number
 
 
-def window_of(text: str) -> timedelta:
-    """Return the length of a window."""
+def tiling_of(text: str, zone: str | None, starts: Weekday | None) -> Tiling:
+    """Return the windows of a length, or the days, weeks or months of a time zone."""
+    if zone is not None and text not in UNITS:
+        raise UsageError(f"zone is {repeated(zone)}, must be left out unless window is day, week or month")
+    if starts is not None and text != "week":
+        raise UsageError(f"starts is {starts!r}, must be left out unless window is week")
+    if text in UNITS:
+        try:
+            return Tiling(text, zone or "UTC", starts or "monday")
+        except ValueError as error:
+            raise UsageError(str(error)) from None
     try:
-        length = duration(text)
-        window_at(MACHINE.now(), length)
+        return Tiling(duration(text))
     except ValueError:
         raise UsageError(
-            f"window is {repeated(text)}, must be a whole number and s, m, h or d, up to 366d, as in 1h or 1d"
+            f"window is {repeated(text)}, must be day, week or month, or a whole number and s, m, h or d, up to 366d, "
+            "as in 1h or 1d"
         ) from None
-    return length

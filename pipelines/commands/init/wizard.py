@@ -11,6 +11,7 @@ from textwrap import fill
 from typing import Any, Literal
 
 from hushcount.campaigns.dictionary import Dictionary
+from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import duration_text
 from hushcount.errors import UsageError
 from pipelines.commands.init import typed
@@ -34,7 +35,7 @@ class Answers:
         dictionary: file of the listed values; None for an open domain.
         known: the listed values; None for an open domain.
         aim: the share that matters, and how many people report in a window.
-        window: length of a window.
+        tiling: how time is cut into windows.
         epsilon: local epsilon of one report.
         discovery: epsilon of discovery; None: no discovery.
     """
@@ -43,9 +44,14 @@ class Answers:
     dictionary: Path | None
     known: Dictionary | None
     aim: Aim
-    window: timedelta
+    tiling: Tiling
     epsilon: float
     discovery: float | None
+
+    @property
+    def window(self) -> timedelta:
+        """The length of a window; of months, the shortest."""
+        return self.tiling.usual
 
     @property
     def clients(self) -> int:
@@ -105,8 +111,15 @@ class Prompt:
     before: Callable[[Known], list[str]] = lambda _: []
 
 
-def prompts(directory: Path, span: timedelta) -> dict[Name, Prompt]:
-    """Return the prompts in the order in which they are asked; the directory's name is the default of the id."""
+def prompts(directory: Path, tiling: Tiling, tiled: Callable[[str], Tiling]) -> dict[Name, Prompt]:
+    """Return the prompts in the order in which they are asked; the directory's name is the default of the id.
+
+    Args:
+        tiling: the windows in which people are counted.
+        tiled: reads windows.
+    """
+    length = tiling.length
+    window = f"window of {duration_text(length)}" if isinstance(length, timedelta) else length
     return {
         "id": Prompt(
             "What is the campaign called, in files and commands?", "--id", typed.id_of, lambda _: _proposed(directory)
@@ -118,7 +131,7 @@ def prompts(directory: Path, span: timedelta) -> dict[Name, Prompt]:
             lambda _: None,
         ),
         "clients": Prompt(
-            f"How many people report in a window of {duration_text(span)}, at least? (as 20000)",
+            f"How many people report in a {window}, at least? (as 20000)",
             "--clients",
             typed.clients_of,
             lambda known: f"{max(10_000, known.minimum_batch)}",
@@ -130,9 +143,9 @@ def prompts(directory: Path, span: timedelta) -> dict[Name, Prompt]:
             lambda _: _SHARE,
         ),
         "window": Prompt(
-            "How long is a window? (as 1h; 7d begins on Thursdays)",
+            "How long is a window? (as 1h, day or month; 7d begins on Thursdays)",
             "--window",
-            typed.window_of,
+            tiled,
             lambda known: duration_text(known.aim.window()),
             _why_this_window,
         ),
@@ -140,7 +153,7 @@ def prompts(directory: Path, span: timedelta) -> dict[Name, Prompt]:
             "Epsilon of a report? (lower: more privacy; higher: smaller errors)",
             "--epsilon",
             typed.epsilon_of,
-            lambda known: f"{known.aim.epsilon(known.values['window']):g}",
+            lambda known: f"{known.aim.epsilon(known.values['window'].usual):g}",
             _why_this_epsilon,
         ),
         "discovery": Prompt(
@@ -152,17 +165,27 @@ def prompts(directory: Path, span: timedelta) -> dict[Name, Prompt]:
     }
 
 
-def answers(directory: Path, minimum_batch: int, given: Mapping[Name, str | None], *, asks: bool) -> Answers:
+def answers(
+    directory: Path,
+    minimum_batch: int,
+    given: Mapping[Name, str | None],
+    tiled: Callable[[str], Tiling],
+    *,
+    asks: bool,
+) -> Answers:
     """Return the answers: an option's value if it is given, else if `asks` a person's answer, else the default.
+
+    Args:
+        tiled: reads windows.
 
     Raises:
         UsageError: an answer is invalid; or a prompt has neither an option's value nor a default, and `asks` is false.
     """
-    span = DAY if given["window"] is None else typed.window_of(given["window"])
-    known = Known(span, minimum_batch, {})
+    tiling = Tiling(DAY) if given["window"] is None else tiled(given["window"])
+    known = Known(tiling.usual, minimum_batch, {})
     if asks and None in given.values():
         note("Enter takes the answer in [brackets]; --yes takes all of them.")
-    for name, one in prompts(directory, span).items():
+    for name, one in prompts(directory, tiling, tiled).items():
         text = given[name]
         if text is None:
             text = one.default(known)
@@ -187,7 +210,7 @@ def _why_this_window(known: Known) -> list[str]:
 
 
 def _why_this_epsilon(known: Known) -> list[str]:
-    aim, window = known.aim, known.values["window"]
+    aim, window = known.aim, known.values["window"].usual
     return [f"What {aim.people_in(window):,} people show, by epsilon:", *aim.offers(window)]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.signatures import signature_path
+from hushcount.clock import MACHINE
 from hushcount.delivery.site import Site
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
@@ -25,6 +26,7 @@ from pipelines.commands.init.planned import Budget, Spans, budget_for
 from pipelines.commands.init.texts import app_text, deployment_text, site_of
 from pipelines.commands.init.units import User, units
 from pipelines.commands.init.wizard import Answers
+from pipelines.deployment.listed_windows import windows_of
 from pipelines.deployment.publish import publish
 from pipelines.deployment.settings import Deployment
 from pipelines.jobs.new_campaign import create_campaign
@@ -118,7 +120,7 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
     # Without discovery nothing is sealed to an auxiliary server.
     directories.create(folder / "keys", _DAYS, ("analyzer",) if answers.discovery is None else OPENING_ROLES)
     directories.create(folder / "operator-keys", _DAYS, ("operator",))
-    path, spans = folder / "campaign.json", Spans.of(answers.window)
+    path, spans = folder / "campaign.json", Spans.of(answers.tiling)
     discovery = {"epsilon": answers.discovery, "delta": answers.delta, "counts": True}
     campaign = create_campaign(
         answers.id,
@@ -130,6 +132,7 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
         settings=choice.parameters,
         shuffle={"minimum_batch": choice.minimum_batch, "delta": answers.delta},
         discovery=None if answers.discovery is None else discovery,
+        windows=windows_of(answers.tiling, MACHINE.now()),
     )
     campaign.write(path)
     signature = vouching.sign_campaign(directories.active_key(folder / "operator-keys", "operator"), campaign)

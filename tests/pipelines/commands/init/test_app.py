@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.pipelines.commands.init.test_whole_way import free_port
 from tests.support.jobs import cli, done, write_lines
 from tests.support.processes import ROOT, process
@@ -24,10 +26,16 @@ def run_app(home: Path) -> list[str]:
     return run.stdout.splitlines()
 
 
-def test_the_app_runs_before_the_collector_twice_in_a_window_and_while_it_is_down(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "windows", [(), ("--window", "month", "--zone", "Europe/Berlin")], ids=["of a length", "of a calendar"]
+)
+@pytest.mark.long(but=("of a length",))
+def test_the_app_runs_before_the_collector_twice_in_a_window_and_while_it_is_down(
+    tmp_path: Path, windows: tuple[str, ...]
+) -> None:
     home = tmp_path / "usage"
     listed = ("--dictionary", write_lines(tmp_path / "settings.txt", ["dark-mode", "large-text", "autosave"]))
-    done("init", home, *listed, "--no-discovery", "--yes", "--port", free_port())
+    done("init", home, *listed, "--no-discovery", "--yes", "--port", free_port(), *windows)
     collecting = ["collect", "--config", str(home / "deployment.toml")]
     assert run_app(home) == ["report: not_yet", "not queued: {'not_yet': 1}", "waiting: 0"]
     with process(collecting, lambda said: '"event": "started"' in said, tmp_path / "collect.log"):

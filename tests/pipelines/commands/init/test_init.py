@@ -29,6 +29,7 @@ from hushcount.newest import Newest
 from hushcount.policy import Policy
 from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
+from pipelines.deployment.listed_windows import listed_until
 from pipelines.deployment.settings import Deployment
 from tests.support.jobs import cli, done, files_under, refused, write_lines
 
@@ -64,6 +65,31 @@ def test_doctor_finds_nothing_to_do_without_a_dictionary(tmp_path: Path) -> None
     made = done("init", tmp_path / "usage", "--open-domain", "--json").json
     assert made["discovery"]["epsilon"] == 1.0
     assert verdicts(tmp_path / "usage") == {"good"}
+
+
+@pytest.mark.parametrize(
+    ("windows", "unit"),
+    [
+        (("--window", "day", "--zone", "Europe/Berlin"), "day"),
+        (("--window", "week", "--zone", "America/New_York", "--starts", "sunday"), "week"),
+        (("--window", "month"), "month"),
+    ],
+    ids=["day", "week", "month"],
+)
+@pytest.mark.long(but=("week",))
+def test_windows_of_a_calendar_are_listed_in_the_campaign(
+    tmp_path: Path, listed: tuple[object, ...], windows: tuple[object, ...], unit: str
+) -> None:
+    home = tmp_path / "usage"
+    made = done("init", home, *listed, *windows, "--json").json
+    campaign, tiling = Campaign.read(home / "campaign.json"), Deployment.read(home / "deployment.toml").windows.tiling
+    assert campaign.windows is not None
+    assert (campaign.windows.unit, tiling.length, made["windows"]) == (unit, unit, tiling.said)
+    until = listed_until(campaign, tiling, datetime.now(timezone.utc))
+    assert until is not None
+    assert until > datetime.now(timezone.utc) + timedelta(days=360)
+    assert verdicts(home) == {"good"}
+    assert all("--window" not in command for command in made["commands"])
 
 
 def test_clients_accept_the_campaign_by_the_policy_and_the_answer_is_what_privacy_says(
@@ -358,6 +384,10 @@ def test_what_cannot_be_is_one_sentence_and_nothing_is_written(tmp_path: Path, s
         (("--open-domain", "--window", "1y"), "window is '1y'"),
         (("--open-domain", "--window", "367d"), "window is '367d'"),
         (("--open-domain", "--window", "9" * 5000), "9'..."),
+        (("--open-domain", "--window", "day", "--zone", "Berlin"), "zone is 'Berlin', must be"),
+        (("--open-domain", "--window", "1d", "--zone", "Europe/Berlin"), "unless window is day, week or month"),
+        (("--open-domain", "--yes", "--zone", "x\ny" * 5000), r"zone is 'x\nyx"),
+        (("--open-domain", "--window", "day", "--starts", "sunday"), "unless window is week"),
         (("--open-domain", "--host", "a b"), "host is 'a b'"),
         (("--open-domain", "--host", "a\nb"), r"host is 'a\nb'"),
         (("--open-domain", "--user", "no such\nuser"), r"user is 'no such\nuser'"),
