@@ -43,6 +43,7 @@ class Setting:
     Attributes:
         shape: of the numbers; "one bin": 60 % of the clients are in one bin, and the others evenly in all.
         other: the share of clients without a number.
+        draw: seed of the draw of the clients from all people.
     """
 
     mechanism: str
@@ -51,31 +52,40 @@ class Setting:
     reports: int
     shape: Shape
     other: float = 0.1
+    draw: int = 1
 
     @cached_property
     def part(self) -> NumberPart:
         """The section of the campaign file."""
         return NumberPart(edges=edges_between(0.0, 60_000.0, self.bins, "log"), unit="ms", mean=False)
 
-    @cached_property
-    def held(self) -> IntArray:
-        """int64[bins + 1]: how many clients have a number in each bin; the last ones have none."""
+    @property
+    def shares(self) -> FloatArray:
+        """float64[bins + 1]: the share of all people with a number in each bin; the last have none."""
         places = np.arange(self.bins) / self.bins
         shares = {
             "log-normal": np.exp(-0.5 * ((places - 0.5) / 0.12) ** 2),
             "even": np.ones(self.bins),
             "one bin": np.where(np.arange(self.bins) == self.bins // 3, 1.5 * self.bins, 1.0),
         }[self.shape]
-        shares = np.append((1.0 - self.other) * shares / shares.sum(), self.other)
-        return np.random.default_rng(1).multinomial(self.reports, shares)
+        return np.append((1.0 - self.other) * shares / shares.sum(), self.other)
+
+    @cached_property
+    def held(self) -> IntArray:
+        """int64[bins + 1]: how many clients have a number in each bin; the last ones have none."""
+        return np.random.default_rng(self.draw).multinomial(self.reports, self.shares)
 
     def truth(self, share: float) -> int:
         """Return the bin of a quantile of the clients' numbers."""
         numbers = self.held[:-1]
         return int(np.argmax(numbers.cumsum() >= share * numbers.sum()))
 
-    def found(self, runs: Sequence[int], confidence: float = 0.95) -> Iterator[Quantiles]:
+    def found(self, runs: Sequence[int], confidence: float = 0.95, sampled: bool = False) -> Iterator[Quantiles]:
         """Yield the quantiles of each collection."""
+        yield from (quantiles([one], SHARES, confidence, sampled=sampled) for one in self.results(runs))
+
+    def results(self, runs: Sequence[int]) -> Iterator[Counted]:
+        """Yield the result of each collection."""
         with TemporaryDirectory() as folder:
             campaign = self._campaign(Path(folder))
             mechanism, dictionary = campaign.require_frequency(), campaign.read_dictionary()
@@ -86,7 +96,7 @@ class Setting:
                 mechanism.accumulate(counts, mechanism.encode(items, SeededWords(7, run)), columns)
                 result = Counted(campaign, Tally(counts, self.reports, columns))
                 result.__dict__["dictionary"] = dictionary
-                yield quantiles([result], SHARES, confidence)
+                yield result
 
     def _campaign(self, folder: Path) -> Campaign:
         scene = Scene("", self.mechanism, self.epsilon, np.ones(self.bins), (1, 1))

@@ -10,6 +10,7 @@ Reference: docs/mathematics.md section 11.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,6 +42,21 @@ class Quantile:
     together: tuple[int, int]
 
 
+@dataclass(frozen=True)
+class Change:
+    """How much the quantile of one share rose: with the confidence by a number in an interval.
+
+    Attributes:
+        share: phi, in (0, 1).
+        alone, together: the interval of this change alone, and the wider one that holds together with all others, in
+            the unit of the numbers; an end may be infinite.
+    """
+
+    share: float
+    alone: tuple[float, float]
+    together: tuple[float, float]
+
+
 @dataclass(frozen=True, eq=False)
 class Quantiles:
     """Quantiles of the numbers of some results.
@@ -65,7 +81,11 @@ def bins_of(results: Sequence[Counted]) -> Bins:
 
 
 def quantiles(
-    results: Sequence[Counted], shares: Sequence[float], confidence: float = 0.95, looks: int | None = None
+    results: Sequence[Counted],
+    shares: Sequence[float],
+    confidence: float = 0.95,
+    looks: int | None = None,
+    sampled: bool = False,
 ) -> Quantiles:
     """Return the quantile of each share, of the numbers that clients reported; reports without a number are left out.
 
@@ -74,6 +94,7 @@ def quantiles(
         shares: of numbers that are at most the quantile, each in (0, 1).
         confidence: of each interval alone, in (0, 1), and of all intervals together (Bonferroni).
         looks: number of all intervals; by default one for each share.
+        sampled: whether intervals are of all clients, of whom those that reported are a sample.
 
     Raises:
         UsageError: a share is out of range, there are no reports, or the campaigns have no numbers.
@@ -94,11 +115,45 @@ def quantiles(
     found = []
     for share in shares:
         score = (1.0 - share) * count[: len(below)] - share * count[len(below) : -1]
-        error = _error(share, *parts)
+        # At the quantile of all clients, T of a sample of N has the variance N phi (1 - phi).
+        sample = share * (1.0 - share) * max(float(count[-1]), 0.0) if sampled else 0.0
+        error = np.sqrt(_error(share, *parts) ** 2 + sample)
         # The isotonic regression of the scores reaches 0 where their running sum is least.
         at = int(np.argmin(np.concatenate([[0.0], np.cumsum(score)])))
         found.append(Quantile(share, at, *(_interval(score, z * error, at) for z in levels)))
     return Quantiles(side.reports, bins, tuple(found))
+
+
+def changes(
+    before: Sequence[Counted],
+    after: Sequence[Counted],
+    shares: Sequence[float],
+    confidence: float = 0.95,
+    looks: int = 1,
+) -> tuple[Change, ...]:
+    """Return how much the quantile of each share rose, of all clients, of whom those that reported are a sample.
+
+    An interval goes from the least to the greatest difference of two numbers in the intervals of the quantiles, each
+    with half of the error. So it is careful: clients of the two sides need not be independent.
+
+    Args:
+        before, after: as `results` of `quantiles`, with the same bins.
+        looks: number of all intervals that hold together.
+
+    Raises:
+        UsageError: as in `quantiles`.
+    """
+    half = (1.0 + confidence) / 2.0
+    sides = [quantiles(results, shares, half, looks, sampled=True) for results in (before, after)]
+    bins = bins_of((*before, *after))
+
+    def rise(first: tuple[int, int], then: tuple[int, int]) -> tuple[float, float]:
+        (old_low, old_high), (new_low, new_high) = bins.ends(*first), bins.ends(*then)
+        low = -math.inf if new_low is None or old_high is None else new_low - old_high
+        return low, math.inf if new_high is None or old_low is None else new_high - old_low
+
+    pairs = zip(sides[0].found, sides[1].found, strict=True)
+    return tuple(Change(old.share, rise(old.alone, new.alone), rise(old.together, new.together)) for old, new in pairs)
 
 
 def _error(share: float, below: FloatArray, above: FloatArray, both: float) -> FloatArray:

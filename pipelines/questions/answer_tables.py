@@ -159,11 +159,21 @@ def quantiles(source: Source, table: pa.Table) -> Table:
             f"{100 * row['at']:g}%",
             row["bin"],
             row["interval_all"],
+            _rise(row),
         )
         for row in rows
     ]
-    heads = ("window", "reports", "at most", "quantile", "95 % interval")
-    return Table(f"{title_of(source)}: quantiles", heads, lines, words=("window", "quantile", "95 % interval"))
+    heads = ("window", "reports", "at most", "quantile", "95 % interval", "change, 95 %")
+    words = ("window", "quantile", "95 % interval", "change, 95 %")
+    return Table(f"{title_of(source)}: quantiles", heads, lines, words=words)
+
+
+def _rise(row: Row) -> str:
+    """Return the interval of a quantile's change; empty if it has no end."""
+    low, high = row["change_low_all"], row["change_high_all"]
+    if low is None or high is None:
+        return "" if low == high else f"{low:+,g} or more" if high is None else f"{high:+,g} or less"
+    return f"{low:+,g} to {high:+,g}"
 
 
 def means(source: Source, table: pa.Table) -> Table:

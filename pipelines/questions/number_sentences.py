@@ -57,9 +57,10 @@ def of_range(part: NumberPart) -> Iterator[str]:
 
 def of_quantiles(table: pa.Table) -> str:
     """Say what quantiles and their intervals mean; `table`: one of `quantile_table`."""
+    changed = len(set(table["window"].to_pylist())) > 1
     return (
-        'quantiles are of reports with a number, without "other"; intervals consist of whole bins, and '
-        f"{_together(table.num_rows)}"
+        'quantiles are of reports with a number, without "other"; intervals consist of whole bins, and'
+        f"{' with changes from window to window ' if changed else ' '}{_together(table.num_rows)}"
     )
 
 

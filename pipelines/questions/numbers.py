@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import pyarrow as pa
 
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.means import Measured, change_of, mean_of, range_of
-from hushcount.questions.quantiles import bins_of, quantiles
+from hushcount.questions.quantiles import bins_of, changes, quantiles
 from pipelines.jobs.table_files import schema_of
 from pipelines.questions.sums import TOTALS, totals_table
 
@@ -27,13 +29,18 @@ QUANTILES = schema_of(
     "interval_all",
     "low_all",
     "high_all",
+    "change_low",
+    "change_high",
+    "change_low_all",
+    "change_high_all",
     "repeated",
 )
 """Columns of a table with one row for each window and share.
 
 `at`: the share of the numbers that are at most the quantile. `bin`: the bin that has it, with its ends. `interval`: the
-bins that may have it, with ends `low` and `high`; null means no end. Columns that end in "_all" hold for all rows
-together.
+bins that may have it, with ends `low` and `high`; null means no end. `change_low`, `change_high`: how much the quantile
+rose since the window before; both are null in the first window. Columns that end in "_all" hold for all rows together,
+quantiles and changes.
 """
 MEANS = schema_of(
     "window",
@@ -67,10 +74,11 @@ def quantile_table(results: Sequence[Counted], shares: Sequence[float], levels: 
     Raises:
         UsageError: for the same reasons as in `hushcount.questions.quantiles.quantiles`.
     """
-    confidence, looks, rows = (levels or Levels()).confidence, len(results) * len(shares), []
-    for one in results:
+    confidence, looks, rows = (levels or Levels()).confidence, (2 * len(results) - 1) * len(shares), []
+    for place, one in enumerate(results):
         found = quantiles([one], shares, confidence, looks)
-        for each in found.found:
+        risen = changes([results[place - 1]], [one], shares, confidence, looks) if place else ()
+        for each, change in zip_longest(found.found, risen):
             bin_low, bin_high = found.bins.ends(each.at, each.at)
             (low, high), (low_all, high_all) = found.bins.ends(*each.alone), found.bins.ends(*each.together)
             row = {
@@ -87,10 +95,16 @@ def quantile_table(results: Sequence[Counted], shares: Sequence[float], levels: 
                 "interval_all": found.bins.span(*each.together),
                 "low_all": low_all,
                 "high_all": high_all,
+                **({} if change is None else {**_rise(change.alone, ""), **_rise(change.together, "_all")}),
                 "repeated": one.campaign.memory,
             }
             rows.append(row)
     return pa.Table.from_pylist(rows, QUANTILES)
+
+
+def _rise(interval: tuple[float, float], end: str) -> dict[str, float | None]:
+    low, high = (number if math.isfinite(number) else None for number in interval)
+    return {f"change_low{end}": low, f"change_high{end}": high}
 
 
 def mean_table(results: Sequence[Counted], levels: Levels | None = None) -> pa.Table:

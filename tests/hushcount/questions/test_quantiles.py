@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from scipy import stats
 
 from benchmarks.calibration_numbers import LEAST, SHARES, Setting, held
 from hushcount.errors import UsageError
-from hushcount.questions.quantiles import quantiles
+from hushcount.questions.quantiles import changes, quantiles
 from tests.support.statistics import FAILURE
 
 RUNS = 300
@@ -40,6 +43,33 @@ def test_intervals_of_many_are_wider() -> None:
     for found in EVEN.found(range(5)):
         for one in found.found:
             assert one.together[0] <= one.alone[0] <= one.at <= one.alone[1] <= one.together[1]
+
+
+def test_intervals_of_all_people_hold_their_quantile_and_those_of_clients_do_not() -> None:
+    fine = Setting("grr", 40.0, 60, 500, "even")
+    truth = [int(np.argmax(fine.shares[:-1].cumsum() >= share * fine.shares[:-1].sum())) for share in SHARES]
+    runs = 100
+    bound = stats.binom.ppf(FAILURE, runs, LEAST) / runs
+    draws = [replace(fine, draw=draw) for draw in range(runs)]
+    for sampled in (True, False):
+        hits = np.zeros(len(SHARES))
+        for draw in draws:
+            (found,) = draw.found([0], sampled=sampled)
+            hits += [one.alone[0] <= place <= one.alone[1] for one, place in zip(found.found, truth, strict=True)]
+        assert (hits / runs >= bound).all() == sampled
+
+
+def test_a_quantile_of_the_same_people_is_seldom_said_to_change_and_a_true_rise_is_found() -> None:
+    fine, rises = Setting("grr", 6.0, 60, 2_000, "log-normal"), 0
+    for draw in range(0, 100, 2):
+        before, after = (next(replace(fine, draw=seed).results([seed])) for seed in (draw, draw + 1))
+        rises += sum(one.alone[0] > 0.0 or one.alone[1] < 0.0 for one in changes([before], [after], SHARES))
+    # Of intervals that hold 0 in 95 %, more exclude it with probability FAILURE.
+    assert rises <= stats.binom.isf(FAILURE, 150, 0.05)
+    before, after = (next(replace(fine, shape=shape).results([0])) for shape in ("log-normal", "even"))
+    found = changes([before], [after], (0.9,), looks=10)
+    assert found[0].alone[0] >= found[0].together[0] > 0.0
+    assert changes([after], [before], (0.9,))[0].alone[1] < 0.0
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 2.0, float("nan")])

@@ -6,6 +6,7 @@ import json
 import math
 import random
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -55,6 +56,20 @@ def test_intervals_of_quantiles_hold_the_truth_of_each_window(timed: Site) -> No
         assert low <= truth < high
         assert row["reports"] == REPORTS + 2
         assert row["interval"] == row["bin"] or " to " in row["interval"] or "more" in row["interval"]
+
+
+def test_changes_of_quantiles_hold_the_truth_and_are_of_the_window_before(timed: Site) -> None:
+    rows = ask(timed, "quantile")["rows"]
+    assert all(row["change_low"] is row["change_high"] is None for row in rows[: len(SHARES)])
+    for row in rows[len(SHARES) :]:
+        # Each duration is twice as long on the second day.
+        truth = math.exp(5.0 + NormalDist().inv_cdf(row["at"]))
+        low, high = row["change_low_all"], row["change_high_all"]
+        assert (-math.inf if low is None else low) < truth < (math.inf if high is None else high)
+        assert low is None or low <= row["change_low"]
+    assert rows[len(SHARES)]["change_low_all"] >= 0.0
+    said = done("ask", "quantile", "--config", timed.config, "--campaign", "times").out
+    assert f"{rows[len(SHARES)]['change_low_all']:+,g} to" in said
 
 
 def test_windows_together_are_one_answer(timed: Site) -> None:
