@@ -242,7 +242,7 @@ lock:  ## renew the lock files (needs uv)
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount --no-emit-package sealed-lanes --no-emit-package hushcount-server --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	echo 'mkdocs-material>=9.7,<10' | uv pip compile --universal --python-version 3.10 --generate-hashes --quiet - -o requirements-docs.lock
 	printf '%s\n' 'build>=1.2,<2' 'twine>=6,<8' 'cyclonedx-bom>=7,<8' 'pip-audit>=2.9,<3' 'hatchling>=1.27,<2' 'setuptools>=77,<83' | uv pip compile --universal --python-version 3.10 --generate-hashes --quiet - -o requirements-release.lock
-	printf '%s\n' mmh3 numpy PyNaCl pydantic voprf==0.2.0 pyarrow scipy jsonschema pytest hypothesis cryptography | uv pip compile --python-version 3.15 --python-platform linux --only-binary :all: --generate-hashes --quiet - -o tests/package/client.lock
+	printf '%s\n' idna mmh3 numpy PyNaCl pydantic voprf==0.2.0 pyarrow scipy jsonschema pytest hypothesis cryptography | uv pip compile --python-version 3.15 --python-platform linux --only-binary :all: --generate-hashes --quiet - -o tests/package/client.lock
 
 # What an extra adds, one requirement a line.
 EXTRA := $(PYTHON) -c 'import sys, tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]], sep="\n")'

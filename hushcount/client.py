@@ -109,6 +109,7 @@ class Client:
     is_asked: bool = field(default=True, init=False)
     """Whether the campaign asks this client; otherwise every report raises NotAsked."""
     _vouched_until: datetime | None = field(default=None, init=False, repr=False)
+    _hosts: frozenset[str] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.campaign, Campaign):
@@ -121,6 +122,7 @@ class Client:
                 'policy, and give policy=Policy.read("policy.json", Newest(Path("newest.json")))'
             )
         object.__setattr__(self, "_vouched_until", self._accepted(self.policy))
+        object.__setattr__(self, "_hosts", self.policy.hosts_for(self.campaign))
         if (listed := self.campaign.windows) is not None and USUAL[listed.unit] < self.allowance.window:
             raise Untrusted(
                 f"windows of campaign {self.campaign.id} are {listed.unit}s, the app allows none below "
@@ -157,7 +159,9 @@ class Client:
     def report(self, value: str | float) -> bytes:
         """Return one sealed frequency report; a value not in the dictionary or not a valid item counts as "other".
 
-        A number counts as its bin if the campaign has bins, and otherwise as its text, like "2.5".
+        A number counts as its bin if the campaign has bins, and otherwise as its text, like "2.5". A URL counts as the
+        part of it that the campaign takes, and as "other" if it is no public address, or of a host of which the policy
+        allows no paths.
         """
         return self.reports([value]).tobytes()
 
@@ -177,7 +181,7 @@ class Client:
         """
         self.require_asked()
         mechanism = self.campaign.require_frequency()
-        items = items_for(self.campaign, self.dictionary, values)
+        items = items_for(self.campaign, self.dictionary, values, self._hosts)
         recipient = self._sealer(self.campaign.keys.analyzer)
         telling = self._charged("reports", len(values))
         items[telling:] = other_item(mechanism)
@@ -208,7 +212,7 @@ class Client:
                 so it should send `discovery_report(None)` instead.
         """
         self.require_asked()
-        new, making = new_values(self.campaign, self.dictionary, values), self._making()
+        new, making = new_values(self.campaign, self.dictionary, values, self._hosts), self._making()
         ask = asked_by(self.campaign, self.ask)
         return named(self.campaign, making, self._told(new), ask, threads)
 
@@ -222,7 +226,7 @@ class Client:
         if not self.campaign.is_oblivious:
             raise UsageError(f"campaign {self.campaign.id} has no evaluator: use discovery_report")
         self.require_asked()
-        new, making = new_values(self.campaign, self.dictionary, [value]), self._making()
+        new, making = new_values(self.campaign, self.dictionary, [value], self._hosts), self._making()
         return making.pending(self._told(new)[0], self.campaign.require_evaluator_key())
 
     def require_asked(self) -> None:

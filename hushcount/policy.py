@@ -14,17 +14,18 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature, verify_campaign
 from hushcount.campaigns.dictionary import MOST_BYTES, USUAL_BYTES, Dictionary
 from hushcount.campaigns.log import CampaignLog
-from hushcount.campaigns.parts import MOST_LAYERS, Identifier, SamplePart
+from hushcount.campaigns.parts import MOST_LAYERS, Host, Identifier, SamplePart
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part
-from hushcount.formats.reading import SETTINGS_BYTES, parse_model, read_file
+from hushcount.formats.reading import SETTINGS_BYTES, parse_model, read_file, validated
 from hushcount.newest import Newest, Untrusted
 
 LEAST_SHARE = 0.01
 """The least share of clients that a policy may allow a sample to ask."""
 _REPORT_BYTES = 16384
+_MOST_HOSTS = 1000
 
 
 class PolicyTerms(Part):
@@ -55,6 +56,11 @@ class PolicyTerms(Part):
         description="layers in which a campaign may ask a sample",
     )
     least_share: float = Field(default=0.01, ge=0.01, le=1.0, description="least share of clients that a sample asks")
+    hosts: tuple[Host, ...] = Field(
+        default=(),
+        max_length=_MOST_HOSTS,
+        description="hosts of which a campaign may learn paths of several segments",
+    )
     max_report_bytes: int = Field(default=_REPORT_BYTES, ge=1, le=1 << 30, description="longest sealed report")
     max_dictionary_bytes: int = Field(
         default=USUAL_BYTES, ge=1, le=MOST_BYTES, description="longest dictionary, as fetched and unpacked"
@@ -88,6 +94,8 @@ class Policy(PolicyTerms):
         layers: the names of the app's layers, at most 3. Which campaigns ask somebody is a pseudonym, so the client
             accepts a sample in these layers only.
         least_share: the least share of all clients that a sample may ask.
+        hosts: the only hosts of which a campaign may learn 2 segments of the path and more; another address counts as
+            "other".
         max_report_bytes: the most bytes of a sealed report, of either stream.
         max_dictionary_bytes: the most bytes of a dictionary that a sender fetches and keeps, both as fetched and
             unpacked.
@@ -183,9 +191,19 @@ class Policy(PolicyTerms):
                 f"names of campaign {campaign.id} are keyed, the policy demands oblivious ones: do not report to it, "
                 "or set oblivious to false in the policy"
             )
+        if campaign.url is not None and campaign.url.needs_hosts and not self.hosts:
+            raise Untrusted(
+                f"campaign {campaign.id} takes {campaign.url.segments} segments of the path of addresses, the policy "
+                "names no hosts: do not report to it, or add to hosts those of which it may learn paths"
+            )
         if campaign.sample is not None:
             self._require_sample(campaign.id, campaign.sample)
         return min(key.not_after for key in vouching)
+
+    def hosts_for(self, campaign: Campaign) -> frozenset[str] | None:
+        """Return the only hosts of which a campaign learns addresses; None: it learns those of all."""
+        needs = campaign.url is not None and campaign.url.needs_hosts and not self._trusts
+        return frozenset(self.hosts) if needs else None
 
     def _require_sample(self, name: str, sample: SamplePart) -> None:
         if sample.layer not in self.layers:
@@ -218,26 +236,35 @@ def costs(campaign: Campaign) -> tuple[float, float, float]:
 
 
 def terms_of(
-    campaign: Campaign, operator_keys: Sequence[VerifyKeyPart], dictionary: Dictionary | None = None
+    campaign: Campaign,
+    operator_keys: Sequence[VerifyKeyPart],
+    dictionary: Dictionary | None = None,
+    hosts: Sequence[str] = (),
 ) -> PolicyTerms:
     """Return a policy that allows exactly the cost of this campaign, for the app's developer to review."""
     epsilon, discovery_epsilon, delta = costs(campaign)
     longest = max(map(campaign.sealed_bytes, campaign.streams))
     if not operator_keys:
         raise UsageError("operator_keys is empty, must hold the key that signs the campaign")
-    return PolicyTerms(
-        campaign_id=campaign.id,
-        operator_keys=tuple(operator_keys),
-        max_epsilon=epsilon,
-        max_discovery_epsilon=discovery_epsilon,
-        oblivious=campaign.is_oblivious,
-        max_delta=delta,
-        min_batch=campaign.shuffle.minimum_batch,
-        layers=() if campaign.sample is None else (campaign.sample.layer,),
+    needs = campaign.url is not None and campaign.url.needs_hosts
+    if needs != bool(hosts):
+        must = "name the hosts of which it may learn paths" if needs else "be left out: it takes no such paths"
+        raise UsageError(f"hosts of the policy for campaign {campaign.id} must {must}")
+    terms = {
+        "campaign_id": campaign.id,
+        "operator_keys": tuple(operator_keys),
+        "max_epsilon": epsilon,
+        "max_discovery_epsilon": discovery_epsilon,
+        "oblivious": campaign.is_oblivious,
+        "max_delta": delta,
+        "min_batch": campaign.shuffle.minimum_batch,
+        "layers": () if campaign.sample is None else (campaign.sample.layer,),
+        "hosts": tuple(hosts),
         # The bound is not the present length of reports, because a larger dictionary makes reports longer.
-        max_report_bytes=max(longest, _REPORT_BYTES),
-        max_dictionary_bytes=max(0 if dictionary is None else len(dictionary.text), USUAL_BYTES),
-    )
+        "max_report_bytes": max(longest, _REPORT_BYTES),
+        "max_dictionary_bytes": max(0 if dictionary is None else len(dictionary.text), USUAL_BYTES),
+    }
+    return validated(PolicyTerms, terms, "the policy")
 
 
 def checked_policy(policy: Policy | Path | str, folder: Path | None) -> Policy:

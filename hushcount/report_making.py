@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from hushcount.campaigns.dictionary import Dictionary, items_of
 from hushcount.discovery.making import Making
 from hushcount.discovery.oblivious import Ask, require_public_key
 from hushcount.errors import UsageError
-from hushcount.items import canonical, fault_of_text
+from hushcount.items import fault_of_text
 from hushcount.numbers import position_of, text_of_number
 from hushcount.randomness import SystemWords
 from hushcount.wire.sealing import Octets, Sealer
@@ -50,14 +50,19 @@ def plain_text(value: str | float) -> str:
         return "Infinity" if value > 0 else "-Infinity"
 
 
-def items_for(campaign: Campaign, dictionary: Dictionary | None, values: Sequence[str | float]) -> UInt64Array:
+def items_for(
+    campaign: Campaign,
+    dictionary: Dictionary | None,
+    values: Sequence[str | float],
+    hosts: Collection[str] | None = None,
+) -> UInt64Array:
     """Return uint64[n]: the item of each value (`Campaign.item_of`); for a mean, a point that is drawn."""
     mechanism, texts = campaign.require_frequency(), [plain_text(value) for value in values]
     if campaign.number is not None and campaign.number.mean:
         low, high = campaign.number.bins.values
         positions = np.array([position_of(text, low, high) for text in texts], dtype=np.float64)
         return campaign.require_line().points(positions, SystemWords().words(len(texts)))
-    return items_of(mechanism, dictionary, [campaign.item_of(text) for text in texts])
+    return items_of(mechanism, dictionary, [campaign.item_of(text, hosts) for text in texts])
 
 
 def drawn(campaign: Campaign, items: UInt64Array) -> Octets:
@@ -74,15 +79,18 @@ def sealed(campaign: Campaign, answers: Octets, analyzer: Sealer, threads: int) 
 
 
 def new_values(
-    campaign: Campaign, dictionary: Dictionary | None, values: Sequence[str | float | None]
+    campaign: Campaign,
+    dictionary: Dictionary | None,
+    values: Sequence[str | float | None],
+    hosts: Collection[str] | None = None,
 ) -> list[str | None]:
-    """Return each value that is to be discovered, and None in place of each other value.
+    """Return the item of each value that is to be discovered, and None in place of each other value.
 
     Raises:
         UsageError: a value is longer than the campaign allows.
     """
     form = campaign.discovery_format
-    texts = [None if value is None else canonical(plain_text(value)) for value in values]
+    texts = [None if value is None else campaign.item_of(plain_text(value), hosts) for value in values]
     new = [text if _is_new(text, dictionary) else None for text in texts]
     for text in new:
         form.require_length(text)

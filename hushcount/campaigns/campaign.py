@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from hushcount.campaigns.parts import (
     PassesPart,
     SamplePart,
     ShufflePart,
+    UrlPart,
     WindowsPart,
 )
 from hushcount.campaigns.public_keys import KeysPart, valid_key
@@ -37,7 +38,7 @@ from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model, read_file
 from hushcount.formats.unicode13 import VERSION, Version
 from hushcount.formats.whole_files import write_once
-from hushcount.items import canonical
+from hushcount.items import MOST_ITEM_BYTES, canonical
 from hushcount.oracles.catalogue import MEANS, build
 from hushcount.oracles.encoders.line import Line
 from hushcount.oracles.mechanism import Mechanism
@@ -68,6 +69,7 @@ class Campaign(Part):
     mechanism: MechanismPart | None = None
     dictionary: DictionaryPart | None = Field(default=None, description="absent: with a mechanism, the open domain")
     number: NumberPart | None = Field(default=None, description="values are numbers; absent: texts")
+    url: UrlPart | None = Field(default=None, description="values are addresses; absent: texts or numbers")
     memory: bool = Field(default=False, description="whether clients keep their answer to a value for the epoch")
     memory_values: int = Field(
         default=1, ge=1, le=1000, description="how many values a client remembers; further ones get the last answer"
@@ -106,7 +108,7 @@ class Campaign(Part):
             wrong.append("mechanism, discovery: at least one of them must be given")
         if self.mechanism is None and self.dictionary is not None and self.discovery is None:
             wrong.append("dictionary: is of no use without a mechanism or discovery")
-        wrong += self._wrong_of_numbers()
+        wrong += [*self._wrong_of_numbers(), *self._wrong_of_urls()]
         if self.memory and self.mechanism is None:
             wrong.append("memory: is of no use without a mechanism, because discovery reports hold no noise")
         if self.memory_values > 1 and not self.memory:
@@ -153,9 +155,28 @@ class Campaign(Part):
         if self.discovery is not None:
             yield "number: discovery is of no use, because all numbers are known"
 
-    def item_of(self, value: str) -> str:
-        """Return the item that a client reports for a value: a number's bin, or the value itself in its NFC."""
+    def _wrong_of_urls(self) -> Iterator[str]:
+        if self.url is None:
+            return
+        if self.number is not None:
+            yield "url: must be left out if values are numbers"
+        if self.url.segments is not None and self.discovery is not None and not self.is_oblivious:
+            yield 'url: paths can be guessed, so their discovery must have the hash "oblivious"'
+
+    def item_of(self, value: str, hosts: Collection[str] | None = None) -> str:
+        """Return the item that a client reports for a value: a number's bin, a part of a URL, or the value in its NFC.
+
+        Args:
+            hosts: of URLs, the only hosts whose addresses are told; None: all.
+        """
+        if self.url is not None:
+            most = MOST_ITEM_BYTES if self.discovery is None else self.discovery.max_value_bytes
+            return self.url.item_of(value, most, hosts)
         return canonical(value) if self.number is None else self.number.bins.name_of(value)
+
+    def is_too_long(self, value: str) -> bool:
+        """Return whether the item of a value has more bytes than discovery allows; UsageError without discovery."""
+        return len(self.item_of(value).encode(errors="surrogatepass")) > self.discovery_format.max_value_bytes
 
     @cached_property
     def frequency(self) -> Mechanism | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
@@ -27,6 +28,7 @@ from hushcount.formats.models import FileName, Hex32, Part, text_of
 from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.numbers import MOST_BINS, Bins, are_rising
 from hushcount.oracles.parameters import Parameters, Value
+from hushcount.urls import MOST_SEGMENTS, Suffixes, Take, item_of_url
 from hushcount.window_starts import LAST, SPANS, Unit
 
 Identifier = Annotated[
@@ -44,6 +46,8 @@ DAY_SECONDS = 86_400
 MOST_PASS_DAYS = 100
 MOST_PASSES_A_DAY = 24
 MOST_STARTS = 500
+USUAL_VALUE_BYTES = 64
+MOST_SUFFIXES = 20_000
 _MOST_RANGES = 100
 _Bucket = Annotated[int, Field(ge=0, le=BUCKETS)]
 _Edge = Annotated[
@@ -65,6 +69,14 @@ def _number(value: object) -> object:
 
 
 _Start = Annotated[int, Field(ge=0, le=LAST), BeforeValidator(_number)]
+_Suffix = Annotated[
+    str,
+    text_of(r"^(!|\*\.)?[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63}){0,5}$", "must be a rule of the public suffix list"),
+]
+Host = Annotated[
+    str,
+    text_of(r"^[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63}){1,9}$", "must be a host in lower case, as news.example.com"),
+]
 _LARGE = re.compile(r"[1-9][0-9]{15,19}")  # a seed has 64 digits
 
 
@@ -221,6 +233,50 @@ class NumberPart(Part):
         return f"{len(self.items):,} bins, from {self.items[0]!r} to {self.items[-1]!r}"
 
 
+class UrlPart(Part):
+    """Values are addresses. A client reports the site, the host, or the host and the begin of the path."""
+
+    take: Take
+    segments: Annotated[int, BeforeValidator(_number)] | None = Field(
+        default=None, ge=1, le=MOST_SEGMENTS, description='the most segments of the path; only with take "path"'
+    )
+    suffixes: tuple[_Suffix, ...] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MOST_SUFFIXES,
+        description='rules of the public suffix list, in rising order; only with take "site"',
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> UrlPart:
+        for name, given, take in (("segments", self.segments, "path"), ("suffixes", self.suffixes, "site")):
+            if (given is not None) != (self.take == take):
+                raise ValueError(f'{name}: must be given with take "{take}", and only then')
+        if any(later <= earlier for earlier, later in pairwise(self.suffixes or ())):
+            raise ValueError("suffixes: must rise from rule to rule")
+        return self
+
+    @property
+    def needs_hosts(self) -> bool:
+        """Whether a policy must name the hosts, because a path of several segments says much about its visitor."""
+        return (self.segments or 0) > 1
+
+    @property
+    def words(self) -> str:
+        """What is asked of an address."""
+        if self.segments is None:
+            return f"{self.take}s"
+        return f"hosts, and of the path {'the first segment' if self.segments == 1 else f'{self.segments} segments'}"
+
+    @cached_property
+    def _site_rules(self) -> Suffixes | None:
+        return None if self.suffixes is None else Suffixes(frozenset(self.suffixes))
+
+    def item_of(self, url: str, most: int, hosts: Collection[str] | None) -> str:
+        """Return the text that stands for a URL (`item_of_url`)."""
+        return item_of_url(url, self.segments, self._site_rules, most, hosts)
+
+
 class WindowsPart(Part):
     """When windows begin, for windows of calendar days, weeks or months: clients need no time zones (docs/adr/0056)."""
 
@@ -281,7 +337,9 @@ class DiscoveryPart(Part):
         default=False,
         description='whether a revealed value shows its number of reports, with noise; only with rule "optimal"',
     )
-    max_value_bytes: int = Field(default=64, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes")
+    max_value_bytes: int = Field(
+        default=USUAL_VALUE_BYTES, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes"
+    )
     hash: Literal["keyed", "oblivious"] = Field(
         default="keyed",
         description="who can test a guess: whoever has a client's campaign file, or nobody without the evaluator",

@@ -18,7 +18,6 @@ from hushcount.delivery.waiting import Waiting, new_evaluation
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, random_seconds
 from hushcount.discovery.making import PendingDiscovery
 from hushcount.formats.client_files import ThreadLock
-from hushcount.items import canonical
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,5 +155,4 @@ class Maker:
 
 def _discoverable(client: Client, value: str) -> str | None:
     """Return the value, or None (a blank) if it is too long, because sending no report would reveal its length."""
-    most = client.campaign.discovery_format.max_value_bytes
-    return value if len(canonical(value).encode(errors="surrogatepass")) <= most else None
+    return None if client.campaign.is_too_long(value) else value

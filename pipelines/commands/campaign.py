@@ -36,6 +36,7 @@ from pipelines.deployment.listed_windows import windows_of
 from pipelines.files.item_files import read_listed, table_note
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.jobs.number_bins import BINS, MEAN, number_part
+from pipelines.jobs.url_parts import FORMS, url_part
 
 if TYPE_CHECKING:
     from pipelines.deployment.settings import Deployment
@@ -70,6 +71,9 @@ def new_campaign(
     ] = False,
     count: Annotated[
         int | None, Option(min=1, max=MOST_BINS - 1, help="Values are counts 0, 1, ..., this one or more.")
+    ] = None,
+    url: Annotated[
+        str | None, Option(help=f"Values are addresses; a client reports of each the {FORMS}, N segments of the path.")
     ] = None,
     flag: Annotated[str | None, Option(help="Values are yes, by this name, or anything else for no.")] = None,
     set_: options.Settings = None,
@@ -194,6 +198,7 @@ def new_campaign(
         epsilon=epsilon,
         dictionary=domain.listed,
         number=domain.number,
+        url=before.url if url is None and before is not None else url_part(url),
         settings=settings,
         objective=objective,
         shuffle=shuffle,
@@ -385,6 +390,8 @@ def _described(campaign: Campaign, path: Path) -> Answer:
         data["dictionary"] = f"{campaign.dictionary.path}, {campaign.dictionary.items:,} items"
     if campaign.number is not None:
         data["numbers"] = campaign.number.words
+    if campaign.url is not None:
+        data["addresses"] = campaign.url.words
     if campaign.mechanism is not None:
         mechanism = campaign.require_frequency()
         data["domain"] = "open" if campaign.dictionary is None else "the dictionary and 'other'"

@@ -133,8 +133,9 @@ def _sent(
     place = Site(site, plain=plain)
     publication = published(place, Policy.read(policy, Newest()))
     campaign = publication.campaign
-    if campaign.number is not None and values is None:
-        raise UsageError(f"clients of campaign {campaign.id} report numbers: give --values FILE, one number a line")
+    if values is None and (campaign.number is not None or campaign.url is not None):
+        what = "addresses" if campaign.number is None else "numbers"
+        raise UsageError(f"clients of campaign {campaign.id} report {what}: give --values FILE, one a line")
     law = (
         simulated_people.zipf(publication.dictionary, unlisted=campaign.discovery is not None)
         if values is None
@@ -145,6 +146,8 @@ def _sent(
         posted = post_all(place, publication, law.values, drawn, partial(bars.track, description="send"))
     counted = drawn[posted.accepted]
     truth = simulated_people.counted(law.values, counted)
+    if campaign.url is not None:
+        truth = simulated_people.of_addresses(campaign, truth)
     if out is not None:
         lines = (f"person-{number}\t{law.values[index]}\n" for number, index in enumerate(counted, start=1))
         write_over(out, "".join(lines) if out.suffix == ".tsv" else csv_text(("item", "count"), truth), 0o644)

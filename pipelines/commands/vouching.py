@@ -127,13 +127,16 @@ def write_policy(
     campaign: options.CampaignFile,
     keys: OperatorKeys,
     out: Annotated[Path, Option(help="Policy file to write, for apps.")] = Path("policy.json"),
+    host: Annotated[
+        list[str] | None, Option(help="Host of which the campaign may learn paths of several segments; repeatable.")
+    ] = None,
 ) -> Answer:
     """Use it to begin an app. The policy allows the cost of this campaign and no more: read it, ship it with the app.
 
     Example: hushcount campaign policy --campaign words.json --keys operator/public.json --out policy.json
     """
     allowed = Campaign.read(campaign)
-    terms = terms_of(allowed, directories.verify_keys(keys, "operator"), allowed.read_dictionary())
+    terms = terms_of(allowed, directories.verify_keys(keys, "operator"), allowed.read_dictionary(), host or ())
     _write(out, "policy", terms.text())
     data = terms.model_dump(mode="json")
     shown = data | {"operator_keys": ", ".join(key.id for key in terms.operator_keys)}

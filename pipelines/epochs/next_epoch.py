@@ -314,6 +314,7 @@ def _made(
             epsilon=None if campaign.mechanism is None else campaign.mechanism.epsilon,
             dictionary=listed,
             number=campaign.number,
+            url=campaign.url,
             settings=part.settings,
             objective=Objective() if share is None else Objective("target", share),
             memory=campaign.memory_values if campaign.memory else 0,

@@ -202,10 +202,8 @@ class Encode(beam.DoFn):
         """Return the sealed reports of a stream, and how many values were too long for a report."""
         if stream == "reports":
             return self._client.reports(values, self._threads), 0
-        longest = self._client.campaign.discovery_format.max_value_bytes
-        dictionary = self._client.dictionary
-        listed = dictionary if dictionary is not None else ()
-        sent = [value if value in listed or len(value.encode()) <= longest else None for value in values]
+        campaign, listed = self._client.campaign, self._client.dictionary or ()
+        sent = [None if value not in listed and campaign.is_too_long(value) else value for value in values]
         return self._client.discovery_reports(sent, self._threads), sent.count(None)
 
 

@@ -11,16 +11,27 @@ from pydantic import ValidationError
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dictionary
-from hushcount.campaigns.parts import COLLECTOR, NumberPart, PassesPart, SamplePart, WindowsPart, portable
+from hushcount.campaigns.parts import (
+    COLLECTOR,
+    USUAL_VALUE_BYTES,
+    NumberPart,
+    PassesPart,
+    SamplePart,
+    UrlPart,
+    WindowsPart,
+    portable,
+)
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.formats.whole_files import write_new
+from hushcount.items import MOST_ITEM_BYTES
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
 from hushcount.oracles.parameters import Parameters
 from hushcount.randomness import SystemWords, hex_seed
 from keys.directories import PublicFile
 from pipelines.files.item_files import read_listed
+from pipelines.jobs.url_parts import addresses
 
 
 def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
@@ -32,6 +43,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     epsilon: float | None = None,
     dictionary: Path | Dictionary | None = None,
     number: NumberPart | None = None,
+    url: UrlPart | None = None,
     settings: Parameters | None = None,
     objective: Objective | None = None,
     shuffle: Mapping[str, Any] | None = None,
@@ -54,6 +66,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         dictionary: known items, or a file of them (`read_listed`); None for the open domain. The items are written in
             random order to a file of the campaign's own, beside the campaign file.
         number: values are numbers, and the known items are the names of their bins; without a dictionary.
+        url: values are addresses, and the known items are too, in any spelling.
         settings: fixed parameters of the mechanism; all other parameters are planned.
         objective: what the plan minimises; the l2 loss by default.
         shuffle: cap, minimum_batch, delta.
@@ -73,7 +86,8 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     """
     if (mechanism is None) != (epsilon is None):
         raise UsageError("mechanism and epsilon must be given together, or neither for discovery only")
-    known = _known(dictionary, number)
+    most = MOST_ITEM_BYTES if discovery is None else discovery.get("max_value_bytes", USUAL_VALUE_BYTES)
+    known = _known(dictionary, number, url, most)
     file = dictionary if isinstance(dictionary, Path) else None
     oblivious = discovery is not None and discovery.get("hash") == "oblivious"
     data: dict[str, Any] = {
@@ -86,6 +100,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         "windows": windows,
         "sample": sample,
         "number": number,
+        "url": url,
         "previous": None if previous is None else previous.hex(),
         **({"memory": True, "memory_values": memory} if memory else {}),
     }
@@ -110,12 +125,16 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     return campaign
 
 
-def _known(dictionary: Path | Dictionary | None, number: NumberPart | None) -> Dictionary | None:
+def _known(
+    dictionary: Path | Dictionary | None, number: NumberPart | None, url: UrlPart | None, most: int
+) -> Dictionary | None:
     """Return the known items in random order."""
     if number is not None:
         dictionary = Dictionary(number.items)
     elif isinstance(dictionary, Path):
         dictionary = read_listed(dictionary)
+    if dictionary is not None and url is not None:
+        dictionary = addresses(dictionary, url, most)
     return None if dictionary is None else Dictionary(in_random_order(dictionary.items))
 
 

@@ -149,8 +149,9 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
     now = MACHINE.now()
     data = campaign.model_dump(mode="json")
     data["shuffle"]["minimum_batch"] = 1
-    # A memory repeats a client's answers and changes no report's form, but made-up clients keep none.
-    data |= {"memory": False, "memory_values": Campaign.model_fields["memory_values"].default}
+    # A memory repeats a client's answers and changes no report's form, but made-up clients keep none. Nor do addresses
+    # change the form, and made-up values are none.
+    data |= {"url": None, "memory": False, "memory_values": Campaign.model_fields["memory_values"].default}
     others = [other for other in OPENING_ROLES if other != role]
     roles = (*others, *(EVALUATING_ROLES if campaign.is_oblivious else ()))
     played = directories.create(directory / "played", days=2, roles=roles, now=now - timedelta(days=1))

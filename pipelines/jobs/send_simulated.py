@@ -152,8 +152,8 @@ def _posts(site: Site, many: ManyClients, texts: list[str], first: int) -> Itera
 def _made(many: ManyClients, stream: Stream, texts: list[str]) -> Octets:
     if stream == "reports":
         return many.reports(texts, available_threads())
-    longest, listed = many.campaign.discovery_format.max_value_bytes, many.dictionary or ()
-    short = [text if text in listed or len(text.encode()) <= longest else None for text in texts]
+    listed = many.dictionary or ()
+    short = [text if text in listed or not many.campaign.is_too_long(text) else None for text in texts]
     return many.discovery_reports(short, available_threads())
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from hushcount.arrays import IntArray
+from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.parts import NumberPart
 from hushcount.errors import UsageError
@@ -83,6 +84,14 @@ def counted(values: Sequence[str], drawn: IntArray) -> list[tuple[str, int]]:
 def _shares(number: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     weights = 1.0 / np.arange(1, number + 1)
     return weights / weights.sum()
+
+
+def of_addresses(campaign: Campaign, truth: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return how many people have each item, the most frequent first, if values are addresses."""
+    found: Counter[str] = Counter()
+    for url, count in truth:
+        found[campaign.item_of(url) or "other"] += count
+    return found.most_common()
 
 
 def of_numbers(part: NumberPart, truth: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:

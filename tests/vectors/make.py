@@ -32,6 +32,7 @@ from tests.vectors.subjects import (
     signatures,
     thresholds,
     tokens,
+    urls,
     windows,
 )
 
@@ -58,6 +59,7 @@ SUBJECTS = {
     "signatures": signatures.data,
     "thresholds": thresholds.data,
     "tokens": tokens.data,
+    "urls": urls.data,
     "windows": windows.data,
 }
 """File to what makes its content."""

@@ -28,6 +28,7 @@ from tests.vectors.stranger import (
     passes,
     spending,
     trust,
+    urls,
     values,
 )
 from tests.vectors.stranger.basics import Refused, canonical, number, read_json, require
@@ -297,6 +298,12 @@ def windows(entry: Entry) -> Entry:
     return delivery.window(entry)
 
 
+def address(entry: Entry) -> Entry:
+    if "text" not in entry:
+        urls.check(entry["url"], {})
+    return {"item": urls.item(entry["url"], entry["text"], entry["most"], entry.get("hosts"))}
+
+
 READERS: dict[str, Callable[[Entry], Any]] = {
     "answers": answer,
     "budgets": budget,
@@ -319,6 +326,7 @@ READERS: dict[str, Callable[[Entry], Any]] = {
     "signatures": signature,
     "thresholds": threshold,
     "tokens": token,
+    "urls": address,
     "windows": windows,
 }
 CAMPAIGNS = {entry["name"]: entry["file"] for entry in content("campaigns")["accept"]}

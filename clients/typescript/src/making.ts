@@ -21,7 +21,7 @@ import type { CampaignSignature } from "./trust/delegation.js";
 import type { Policy } from "./trust/policy.js";
 import { digestOf, itemOf, otherItem, parseDictionary, type Dictionary } from "./values/dictionary.js";
 import { canonical, faultOfText } from "./values/items.js";
-import { loadAssigned } from "./values/unicode13.js";
+import { loadAssigned, type Assigned } from "./values/unicode13.js";
 import { sealBy, SECRET_BYTES } from "./wire/sealing.js";
 
 const SALT_BYTES = 16;
@@ -87,10 +87,11 @@ export class ReportMaker implements Maker {
   readonly #random: Randomness;
   readonly #vouchedUntil: number;
   readonly #discovery: DiscoveryFormat | undefined;
+  readonly #hosts: ReadonlySet<string> | undefined;
   readonly #oblivious: Oblivious | undefined;
 
   constructor(
-    { campaign, answers, random = SYSTEM }: Offer,
+    { campaign, policy, answers, random = SYSTEM }: Offer,
     dictionary: Dictionary | undefined,
     vouchedUntil: number,
     oblivious: Oblivious | undefined,
@@ -102,6 +103,7 @@ export class ReportMaker implements Maker {
     this.#random = random;
     this.#vouchedUntil = vouchedUntil;
     this.#discovery = discoveryFormatOf(campaign);
+    this.#hosts = policy.hostsFor(campaign);
   }
 
   requireValid(now: number, streams: readonly Stream[]): void {
@@ -166,14 +168,19 @@ export class ReportMaker implements Maker {
   async #itemOf(value: string | null, { domain }: Mechanism): Promise<bigint> {
     if (value === null) return otherItem(domain);
     const assigned = await loadAssigned();
-    const item = this.campaign.itemOfNumber?.(value, this.#random.words) ?? canonical(value, assigned);
+    const item = this.campaign.itemOfNumber?.(value, this.#random.words) ?? this.#textOf(value, assigned);
     return typeof item === "bigint" ? item : itemOf(item, this.#dictionary, domain, assigned);
   }
 
-  /** Return the normal spelling of a value; undefined if the value is in the dictionary, or cannot be an item. */
+  /** Return the normal spelling of a value, or the part of a URL that is told. */
+  #textOf(value: string, assigned: Assigned): string {
+    return this.campaign.itemOfUrl?.(value, assigned, this.#hosts) ?? canonical(value, assigned);
+  }
+
+  /** Return the text of a value; undefined if the text is in the dictionary, or cannot be an item. */
   async newOf(value: string): Promise<string | undefined> {
     const assigned = await loadAssigned();
-    const text = canonical(value, assigned);
+    const text = this.#textOf(value, assigned);
     return this.#dictionary?.has(text) === true || faultOfText(text, assigned) !== undefined ? undefined : text;
   }
 

@@ -28,6 +28,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   sample: /: sample: /,
   number: /number (?:must have|needs)|needs number/,
   windows: /windows/,
+  url: /url/,
   collectors: /: collectors must be/,
   mechanism: /: mechanism: /,
 };

@@ -36,6 +36,7 @@ export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
     minimumBatch: 1000,
     passes: undefined,
     windows: undefined,
+    url: undefined,
     shuffleDelta: 1e-8,
     collectors: ["one"],
     sample: undefined,

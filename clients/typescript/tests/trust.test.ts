@@ -35,6 +35,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   delta: /^delta of/,
   min_batch: /^minimum batch of/,
   layer: /asks a sample in layer/,
+  hosts: /names no hosts/,
   least_share: /of all clients, the policy demands/,
   report_bytes: /^length of a report/,
   unsigned: /is unsigned/,

@@ -45,6 +45,7 @@ export function askedOf(name: string): Asked {
     collectors: file.collectors,
     passes: file.passes,
     windows: file.windows,
+    url: file.url,
     sample: file.sample,
     sealedBytes: (stream) => lengths[stream],
   };

@@ -93,6 +93,7 @@ CHANGES: dict[str, Any] = {
     "number": {"edges": ["2", "10.5"], "unit": "ms", "mean": False},
     "passes": {"seconds": 86400, "first": "2026-11-28", "days": ["ab" * 32]},
     "windows": {"unit": "day", "starts": [1795993200, 1796079600]},
+    "url": {"take": "host"},
     "shuffle.cap": 3,
     "shuffle.minimum_batch": 11,
     "shuffle.delta": 2e-7,

@@ -280,6 +280,6 @@ def test_too_short_a_time_is_refused(tmp_path: Path) -> None:
     whole = site.config.read_text()
     for name in ["segments", "shuffled", "released", "dead_letters"]:
         site.config.write_text(f'{whole}[retention]\n{name} = "4d"\n')
-        refused("run", "--config", site.config, says=[f"retention.{name} is 4 days", " 5 days"])
+        refused("run", "--config", site.config, says=[f"retention.{name} is 4d", " 5d"])
         site.config.write_text(site.config.read_text().replace("4d", "5d"))
         assert site.run(1).problems == []

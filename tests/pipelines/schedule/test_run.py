@@ -439,7 +439,7 @@ def test_a_wrong_deployment_file_is_one_sentence(tmp_path: Path, subtests: pytes
     for settings, says in [
         ('store = "x"\n[windows]\nlength = "1w"\ngrace = "1d"', "windows.length: duration is '1w'"),
         ('store = "x"\n[windows]\nlength = 1\ngrace = "1d"', "windows.length: duration is 1, must be"),
-        ('store = "x"\n[windows]\nlength = "1d"\ngrace = "1m"', "patience is 0:10:00"),
+        ('store = "x"\n[windows]\nlength = "1d"\ngrace = "1m"', "patience is 10m"),
         ('store = "x"\nstate = "state.db"\n[windows]\nlength = "1d"\ngrace = "1d"', "state"),
         ('store = "x"\nparties = ["nobody"]\n[windows]\nlength = "1d"\ngrace = "1d"', "parties.0 is 'nobody'"),
         ('store = "x"\n[windows]\nlength = "1d"\ngrace = "1d"\n[paths]\nsegment = "y"', "paths names 'segment'"),

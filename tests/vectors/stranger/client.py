@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.vectors.stranger import boxes, counted_numbers, trust, values
+from tests.vectors.stranger import boxes, counted_numbers, trust, urls, values
 from tests.vectors.stranger.basics import Refused, hashed, require
 from tests.vectors.stranger.numbers import Words
 
@@ -27,6 +27,8 @@ def report(file: Content, given: Content) -> bytes:
     is_mean = "number" in file and file["number"]["mean"]
     if "number" in file and not is_mean:
         value = _bin(file["number"], value)
+    if "url" in file and value is not None:
+        value = _address(file, value)
     value = None if value is None else values.normal(value)
     if stream == "discovery":
         return _discovery(file, given, value if _is_new(value, items or []) else None, binding, analyzer)
@@ -43,6 +45,14 @@ def report(file: Content, given: Content) -> bytes:
 def _bin(part: Content, text: str) -> str:
     try:
         return counted_numbers.bin_of(part["edges"], part["unit"], text)
+    except Refused:
+        return ""
+
+
+def _address(file: Content, text: str) -> str:
+    most = file["discovery"]["max_value_bytes"] if "discovery" in file else 4096
+    try:
+        return urls.item(file["url"], text, most, None)
     except Refused:
         return ""
 

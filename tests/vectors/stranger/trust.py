@@ -12,7 +12,7 @@ from typing import Any
 from nacl.bindings import crypto_sign_open
 from nacl.exceptions import BadSignatureError
 
-from tests.vectors.stranger import counted_numbers, delivery
+from tests.vectors.stranger import counted_numbers, delivery, urls
 from tests.vectors.stranger.basics import LARGEST, Refused, ascending, canonical, hashed, require
 from tests.vectors.stranger.mechanisms import Mechanism
 
@@ -72,7 +72,7 @@ def check_campaign(file: Any) -> None:
     _table(
         file,
         "format id epoch memory memory_values shuffle collectors keys unicode",
-        "previous mechanism dictionary discovery sample number windows passes",
+        "previous mechanism dictionary discovery sample number windows passes url",
     )
     require(file["format"] == 2, "wrong_format")
     require(isinstance(file["id"], str), "wrong_type")
@@ -104,6 +104,8 @@ def check_campaign(file: Any) -> None:
         require("passes" not in file, "windows")
     if "number" in file:
         counted_numbers.check(file["number"], file)
+    if "url" in file:
+        urls.check(file["url"], file)
     if "discovery" in file:
         must, may = "epsilon delta relation rule max_value_bytes hash counts", "hash_key hash_key_commitment"
         _check_discovery(_table(file["discovery"], must, may))
@@ -326,6 +328,7 @@ def go_on(kept: Content | None, offered: Content, log: Content | None, said: Con
     return new, serial
 
 
+_HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){1,9}")
 _LIMITS = {
     "max_discovery_epsilon": 0.0,
     "oblivious": False,
@@ -333,6 +336,7 @@ _LIMITS = {
     "min_batch": 1000,
     "layers": [],
     "least_share": 0.01,
+    "hosts": [],
     "max_report_bytes": 16384,
     "max_dictionary_bytes": 1 << 25,
 }
@@ -354,6 +358,8 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
         _whole(limits["min_batch"], 1, 10**12)
         require(isinstance(limits["layers"], list) and len(limits["layers"]) <= 3, "malformed")
         require(all(_ID.fullmatch(layer) is not None for layer in limits["layers"]), "malformed")
+        require(isinstance(limits["hosts"], list) and len(limits["hosts"]) <= 1000, "malformed")
+        require(all(isinstance(host, str) and _HOST.fullmatch(host) for host in limits["hosts"]), "malformed")
         _real(limits["least_share"], 0.01, 1)
         _whole(limits["max_report_bytes"], 1, 1 << 30)
         _whole(limits["max_dictionary_bytes"], 1, 1 << 28)
@@ -376,6 +382,7 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
         require(file["sample"]["layer"] in limits["layers"], "layer")
         asked = sum(end - first for first, end in file["sample"]["buckets"])
         require(asked >= 10_000 * limits["least_share"], "least_share")
+    require(file.get("url", {}).get("segments", 1) < 2 or len(limits["hosts"]) > 0, "hosts")
     require(max(sealed_bytes(file).values()) <= limits["max_report_bytes"], "report_bytes")
 
 

@@ -61,6 +61,11 @@ def _shows(codes: list[int], place: int) -> bool:
     return code in (0x180E, 0x200C, 0x200D) and (_visible(before) or _is_selector(before)) and _visible(after)
 
 
+def is_assigned(letter: str) -> bool:
+    """Return whether Unicode 13.0 assigns a character."""
+    return ord(letter) not in _unassigned()
+
+
 def length(text: str) -> int:
     """Return the bytes in UTF-8, a lone surrogate as three."""
     return len(text.encode(errors="surrogatepass"))

@@ -111,6 +111,21 @@ _GIVEN: dict[str, dict[str, Any]] = {
         "number": {"edges": ["0", "300"], "unit": "ms", "mean": True},
     },
     "windows": {"mechanism": mechanism("grr", 1.0), "dictionary": DICTIONARY, "windows": DAYS},
+    "hosts": {
+        "mechanism": mechanism("grr", 1.0),
+        "dictionary": DICTIONARY,
+        "discovery": DISCOVERY,
+        "url": {"take": "host"},
+    },
+    "paths": {
+        "discovery": OBLIVIOUS,
+        "keys": OBLIVIOUS_KEYS,
+        "url": {"take": "path", "segments": 2},
+    },
+    "sites": {
+        "mechanism": mechanism("gcms", 4.0, k=1024, m=1024, s=18, seed=SEED, p=0.3),
+        "url": {"take": "site", "suffixes": ["*.ck", "co.uk", "com", "uk"]},
+    },
     "discovery-of-what-no-list-has": {"dictionary": DICTIONARY, "discovery": {**DISCOVERY, "max_value_bytes": 4096}},
 }
 
@@ -275,6 +290,11 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("unknown_field", "sample", {"sample": {"share": 0.5}}),
     ("windows", "windows", {"windows": {"unit": "week"}}),
     ("windows", "windows", {"passes": {"seconds": 86400, "first": "2026-11-28", "days": ["ab" * 32]}}),
+    *(("url", name, {"url": part}) for name, part in (
+        ("hosts", {"take": "path", "segments": 1}), ("hosts", {"take": "site"}), ("hosts", {"take": None}),
+        ("hosts", {"segments": 2}), ("number", {"take": "host"}), ("sites", {"suffixes": ["uk", "com"]}),
+        ("paths", {"segments": 9}),
+    )),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": None}}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": 5}}}),
     ("mechanism", "both", {"dictionary": None, "mechanism": {"name": "grr", "parameters": {"s": None}}}),

@@ -28,6 +28,12 @@ _ACCEPTED: tuple[tuple[str, str, tuple[str | None, ...]], ...] = (
     ("number", "reports", ("1.99", "312.5", "2 to 10.5 ms", "-Infinity")),
     ("count", "reports", ("2", "1000")),
     ("mean", "reports", ("1.99", "0", "300", "312.5", "slow", "-Infinity")),
+    ("sites", "reports", ("https://www.Example.com/a?b", "example.com")),
+    (
+        "hosts",
+        "discovery",
+        ("https://www.Example.com/a?b", "https://www.a-long-one.example.com"),
+    ),
     ("both", "discovery", ("four", "cafe\u0301", "café", "two", "", "\u202e", "\ud800", None, "x" * 24)),
     ("open-domain", "discovery", ("one", None)),
     ("discovery-only", "discovery", ("one",)),
@@ -46,6 +52,8 @@ _REFUSED: tuple[tuple[str, str, str, str], ...] = (
     ("value_too_long", "both", "discovery", "日" * 10),
     ("no_such_stream", "large-integer", "discovery", "one"),
     ("no_such_stream", "discovery-only", "reports", "one"),
+    ("no_such_stream", "windows", "discovery", "one"),
+    ("no_such_stream", "sites", "discovery", "https://www.example.com/"),
     ("no_hash_key", "both-redacted", "discovery", "four"),
     ("no_hash_key", "both-redacted", "reports", "one"),
 )

@@ -23,6 +23,7 @@ def _policy(name: str, **changes: Any) -> PolicyTerms:
 _DISCOVERS = {"max_epsilon": 0.5, "max_discovery_epsilon": 1.0}
 _ALONE = {"max_epsilon": 0.0, "max_discovery_epsilon": 0.5}
 _BOTH_STREAMS = {"max_epsilon": 1.0, "max_discovery_epsilon": 1.0}
+_PATHS = {"max_epsilon": 0.0, "max_discovery_epsilon": 1.0}
 _LONG = {"max_epsilon": 0.0, "max_discovery_epsilon": 1.0}
 _ACCEPTED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("grr", {}),
@@ -44,6 +45,8 @@ _ACCEPTED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("last-epoch", {"max_epsilon": 40.01}),
     ("sample", {"layers": ("settings-2026",)}),
     ("sample", {"layers": ("a", "b", "settings-2026"), "least_share": 0.15}),
+    ("paths", {**_PATHS, "hosts": ("a.b", "www.example.com")}),
+    ("grr", {"hosts": ("www.example.com",)}),
     # Without a sample all clients are asked.
     ("grr", {"layers": ("a",), "least_share": 1.0}),
 )
@@ -73,6 +76,7 @@ _REFUSED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("layer", "sample", {}),
     ("layer", "sample", {"layers": ("a", "b", "settings-2027")}),
     ("least_share", "sample", {"layers": ("settings-2026",), "least_share": 0.1501}),
+    ("hosts", "paths", _PATHS),
     ("report_bytes", "both", {**_DISCOVERS, "max_report_bytes": 100}),
 )
 _MALFORMED: tuple[dict[str, Any], ...] = (
@@ -95,6 +99,7 @@ _MALFORMED: tuple[dict[str, Any], ...] = (
     {"layers": "a"},
     {"layers": ["A"]},
     {"layers": ["a", "b", "c", "d"]},
+    *({"hosts": hosts} for hosts in ("a.b", ["a"], ["A.b"], ["a..b"], ["a.b/"], [7])),
     {"least_share": 0.0099},
     {"least_share": 1.01},
     {"max_report_bytes": 0},

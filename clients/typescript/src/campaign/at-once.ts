@@ -6,6 +6,7 @@ import type { Design } from "../oracles/design.js";
 import { buildMechanism } from "../oracles/every.js";
 import { requirePasses } from "../passes/asking.js";
 import { itemOfNumber } from "../values/numbers.js";
+import { itemOfUrl } from "../values/urls.js";
 import { CAMPAIGN_BYTES, campaignFrom, formOf, NAME, TOOLS, type Campaign } from "./campaign.js";
 import { requireWindows } from "./windows.js";
 
@@ -19,6 +20,7 @@ export function campaignOf(file: unknown, designs: readonly Design[] = []): Camp
   const form = formOf(file);
   requirePasses(form, FormatError);
   requireWindows(form, 0, FormatError, Untrusted);
-  const item = form.number === undefined ? undefined : itemOfNumber(TOOLS, form);
-  return campaignFrom(form, (terms, domain) => buildMechanism(terms, domain, designs), item);
+  const ofNumber = form.number === undefined ? undefined : itemOfNumber(TOOLS, form);
+  const ofUrl = form.url === undefined ? undefined : itemOfUrl(TOOLS, form);
+  return campaignFrom(form, (terms, domain) => buildMechanism(terms, domain, designs), ofNumber, ofUrl);
 }

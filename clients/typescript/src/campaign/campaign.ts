@@ -11,10 +11,13 @@ import { loadMechanism } from "../oracles/load.js";
 import type { Mechanism } from "../oracles/mechanism.js";
 import { own } from "../own.js";
 import { loadPasses } from "../passes/load.js";
-import type { Asked, PassTerms, Stream, WindowTerms } from "../trust/asked.js";
+import type { Asked, PassTerms, Stream, UrlTerms, WindowTerms } from "../trust/asked.js";
 import { headOf } from "../trust/campaign-log.js";
 import { sampleOf } from "../trust/sample.js";
-import type { ItemOfNumber, Tools } from "../values/numbers.js";
+import { faultOfText } from "../values/items.js";
+import type { ItemOfNumber, Tools as NumberTools } from "../values/numbers.js";
+import { nfc } from "../values/unicode13.js";
+import type { ItemOfUrl, Tools as UrlTools } from "../values/urls.js";
 import { SEAL_BYTES } from "../wire/sealing.js";
 import { fingerprintOf, termsOf } from "./fingerprint.js";
 import {
@@ -30,13 +33,13 @@ import {
 
 export const CAMPAIGN_BYTES = 2 ** 20;
 export const NAME = "the campaign file";
-/** What the module of numbers uses. */
-export const TOOLS: Tools = { blake2b, hex, utf8, wordOf, FormatError };
+/** What the modules of numbers and of addresses use. */
+export const TOOLS: NumberTools & UrlTools = { blake2b, hex, utf8, wordOf, nfc, faultOfText, FormatError };
 const BINDING_BYTES = 16;
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 2;
 const MOST_COLLECTORS = 16;
-const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample", "passes", "number", "windows"];
+const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample", "passes", "number", "windows", "url"];
 const NEEDED = ["format", "id", "epoch", "memory", "memory_values", "shuffle", "collectors", "keys", "unicode"];
 
 /** A campaign file that was read and checked, with the mechanism of its frequency reports. */
@@ -49,6 +52,8 @@ export interface Campaign extends Asked {
   readonly keys: PublicKeys;
   /** Undefined if values are texts. */
   readonly itemOfNumber: ItemOfNumber | undefined;
+  /** Undefined if values are no addresses. */
+  readonly itemOfUrl: ItemOfUrl | undefined;
   /** Return the first 16 bytes of every plain report of a stream. */
   binding(stream: Stream): Uint8Array;
 }
@@ -57,7 +62,7 @@ export interface Campaign extends Asked {
  * A checked campaign file, without its mechanism. The mechanism's module may have to be loaded before the mechanism's
  * parameters can be checked.
  */
-export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes" | "itemOfNumber"> {
+export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes" | "itemOfNumber" | "itemOfUrl"> {
   readonly mechanismTerms: MechanismTerms | undefined;
   /** The section on numbers, whose check is loaded with the rest of numbers. */
   readonly number: unknown;
@@ -76,12 +81,13 @@ export async function openCampaign(file: unknown, window = 0, designs: readonly 
   const { mechanismTerms: terms } = form;
   if (form.passes !== undefined) (await loadPasses()).requirePasses(form, FormatError);
   if (form.windows !== undefined) (await part(import("./windows.js"))).requireWindows(form, window, FormatError, Untrusted);
-  const item = form.number === undefined ? undefined : (await part(import("../values/numbers.js"))).itemOfNumber(TOOLS, form);
-  return campaignFrom(form, terms === undefined ? unbuilt : await loadMechanism(terms.name, designs), item);
+  const ofNumber = form.number === undefined ? undefined : (await part(import("../values/numbers.js"))).itemOfNumber(TOOLS, form);
+  const ofUrl = form.url === undefined ? undefined : (await part(import("../values/urls.js"))).itemOfUrl(TOOLS, form);
+  return campaignFrom(form, terms === undefined ? unbuilt : await loadMechanism(terms.name, designs), ofNumber, ofUrl);
 }
 
 /**
- * Check the data of a campaign file, except for its sections on passes, on windows and on numbers, whose checks are
+ * Check the data of a campaign file, except for its sections on passes, on windows, on numbers and on addresses, whose checks are
  * loaded with the rest of these. Throws FormatError, which names the field.
  */
 export function formOf(file: unknown): Form {
@@ -131,6 +137,7 @@ export function formOf(file: unknown): Form {
     sample,
     mechanismTerms: terms,
     number: fields.number,
+    url: "url" in fields ? own(fields.url as UrlTerms) : undefined,
     dictionary,
     discoveryTerms: discovery,
     keys,
@@ -149,7 +156,7 @@ function collectorsOf(fields: Fields): readonly string[] {
 type Build = (terms: MechanismTerms, domain: number | undefined) => Mechanism;
 
 /** Return the campaign with its mechanism. Throws FormatError if the mechanism does not allow a parameter. */
-export function campaignFrom(form: Form, build: Build, itemOfNumber: ItemOfNumber | undefined): Campaign {
+export function campaignFrom(form: Form, build: Build, itemOfNumber?: ItemOfNumber, itemOfUrl?: ItemOfUrl): Campaign {
   const { mechanismTerms: terms, dictionary, discoveryTerms: discovery } = form;
   const domain = dictionary === undefined ? undefined : dictionary.items + 1;
   const mechanism = terms === undefined ? undefined : inMechanism(() => build(terms, domain));
@@ -157,7 +164,7 @@ export function campaignFrom(form: Form, build: Build, itemOfNumber: ItemOfNumbe
     reports: BINDING_BYTES + (mechanism?.reportBytes ?? 0) + SEAL_BYTES,
     discovery: 2 * (BINDING_BYTES + SEAL_BYTES) + HASH_BYTES + LENGTH_BYTES + (discovery?.maxValueBytes ?? 0),
   };
-  return { ...form, mechanism, itemOfNumber, sealedBytes: (stream) => lengths[stream] };
+  return { ...form, mechanism, itemOfNumber, itemOfUrl, sealedBytes: (stream) => lengths[stream] };
 }
 
 function inMechanism<Result>(work: () => Result): Result {

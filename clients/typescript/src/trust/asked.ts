@@ -18,6 +18,13 @@ export interface WindowTerms {
   readonly starts: readonly number[];
 }
 
+/** Values are addresses: what a client takes of each. */
+export interface UrlTerms {
+  readonly take: string;
+  readonly segments?: number;
+  readonly suffixes?: readonly string[];
+}
+
 /** The facts of the file without its mechanism; hashes are in hexadecimal digits. */
 export interface Terms {
   readonly id: string;
@@ -45,6 +52,8 @@ export interface Terms {
   readonly passes: PassTerms | undefined;
   /** When windows begin; undefined: they have the length that the app states. */
   readonly windows: WindowTerms | undefined;
+  /** What is taken of addresses; undefined: values are no addresses. */
+  readonly url: UrlTerms | undefined;
   /** Which clients are asked; undefined: all. */
   readonly sample: Sample | undefined;
 }

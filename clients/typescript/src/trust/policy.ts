@@ -2,7 +2,7 @@
 
 import { FormatError, SignatureError, Untrusted, UsageError } from "../errors.js";
 import { booleanOf, fieldsOf, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
-import type { Asked, Terms } from "./asked.js";
+import type { Asked, Terms, UrlTerms } from "./asked.js";
 import type { CampaignLog } from "./campaign-log.js";
 import { verifyCampaign, type CampaignSignature } from "./delegation.js";
 import { Newest } from "./newest.js";
@@ -13,6 +13,8 @@ import { parseVerifyKey, type VerifyKey } from "./signatures.js";
 const MOST_KEYS = 100;
 const DICTIONARY_BYTES = 2 ** 25;
 const LEAST_SHARE = 0.01;
+const MOST_HOSTS = 1000;
+const HOST = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){1,9}$/;
 const NAME = "the policy";
 /**
  * Only the functions here that make policies have this value, because in JavaScript even a private constructor can be
@@ -43,6 +45,8 @@ export interface PolicyTerms {
   readonly layers: readonly string[];
   /** The least share of all clients that a sample may ask. */
   readonly leastShare: number;
+  /** The hosts of which a campaign may learn paths of 2 segments and more; other addresses count as "other". */
+  readonly hosts: readonly string[];
   /** The greatest length of a sealed report of either stream. */
   readonly maxReportBytes: number;
   /** The greatest length of a dictionary that a sender fetches and keeps, packed and unpacked. */
@@ -91,6 +95,11 @@ export class Policy {
     return this.#terms?.maxDictionaryBytes ?? DICTIONARY_BYTES;
   }
 
+  /** Return the only hosts of which a campaign learns addresses; undefined if it learns those of all. */
+  hostsFor({ url }: Terms): ReadonlySet<string> | undefined {
+    return this.#terms !== undefined && needsHosts(url) ? new Set(this.#terms.hosts) : undefined;
+  }
+
   /**
    * Check a campaign, except the length of its reports, before any file that it names is fetched.
    *
@@ -102,6 +111,12 @@ export class Policy {
     const vouching = await vouchingFor(this.#terms, campaign, signature, now);
     requireWithin(this.#terms, campaign);
     requireSample(this.#terms, campaign);
+    if (needsHosts(campaign.url) && this.#terms.hosts.length === 0) {
+      throw new Untrusted(
+        `campaign ${campaign.id} takes several segments of the path of addresses, the policy names no hosts: do not ` +
+          "report to it, or add to hosts those of which it may learn paths",
+      );
+    }
     return Math.min(...vouching.map(({ notAfter }) => notAfter));
   }
 
@@ -129,7 +144,7 @@ export class Policy {
 }
 
 function termsOf(data: unknown): PolicyTerms {
-  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000, layers: [], least_share: LEAST_SHARE };
+  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000, layers: [], least_share: LEAST_SHARE, hosts: [] };
   const optional = { format: 1, ...limits, max_report_bytes: 16384, max_dictionary_bytes: DICTIONARY_BYTES };
   const needed = ["campaign_id", "operator_keys", "max_epsilon"];
   const fields = { ...optional, ...fieldsOf(data, NAME, needed, Object.keys(optional)) };
@@ -146,9 +161,14 @@ function termsOf(data: unknown): PolicyTerms {
     minBatch: numberOf(fields, "min_batch", [1, 1e12], NAME, true),
     layers: listOf(fields, "layers", MOST_LAYERS, NAME).map((layer) => textOf(own({ layer }), "layer", IDENTIFIER, NAME)),
     leastShare: numberOf(fields, "least_share", [LEAST_SHARE, 1], NAME),
+    hosts: listOf(fields, "hosts", MOST_HOSTS, NAME).map((host) => textOf(own({ host }), "host", HOST, NAME)),
     maxReportBytes: numberOf(fields, "max_report_bytes", [1, 2 ** 30], NAME, true),
     maxDictionaryBytes: numberOf(fields, "max_dictionary_bytes", [1, 2 ** 28], NAME, true),
   };
+}
+
+function needsHosts(url: UrlTerms | undefined): boolean {
+  return (url?.segments ?? 0) > 1;
 }
 
 async function vouchingFor(

@@ -280,6 +280,13 @@ describe.skipIf(MISSING)("in Chromium", { timeout: 60_000 }, () => {
     expect(served.collector.arrived).toEqual([]);
   });
 
+  test("addresses have the texts of the vectors, with this browser's tables of domain names", async () => {
+    const page = await newTab();
+    const entries = [...vectors("urls").accept, ...vectors("urls").refuse.filter(({ reason }) => reason === "other")];
+    const items = await page.evaluate((list) => tools.itemsOf(list), entries);
+    expect(items).toEqual(entries.map(({ item }) => item ?? ""));
+  });
+
   test("both ways to verify agree with the vectors", async () => {
     const page = await newTab();
     const entries = [...vectors("signatures").accept, ...vectors("signatures").refuse]

@@ -2,6 +2,7 @@
 
 import { Budget } from "../../src/budget/budget.js";
 import { unhex } from "../../src/bytes.js";
+import { TOOLS, type Form } from "../../src/campaign/campaign.js";
 import { nextTask } from "../../src/sender/making.js";
 import type { SenderOptions } from "../../src/sender/options.js";
 import { Sender } from "../../src/sender/sender.js";
@@ -9,7 +10,10 @@ import { IndexedDbStore } from "../../src/store/indexeddb-store.js";
 import { verifyNatively, verifyPortably } from "../../src/trust/ed25519.js";
 import { Newest } from "../../src/trust/newest.js";
 import { Policy } from "../../src/trust/policy.js";
+import { loadAssigned } from "../../src/values/unicode13.js";
+import { itemOfUrl } from "../../src/values/urls.js";
 import { readingOf } from "../fake-maker.js";
+import type { Entry } from "../vectors.js";
 
 async function open(site: string, keys: unknown, options: Partial<SenderOptions> & { lifetime?: number; cap?: number }) {
   const store = await IndexedDbStore.open();
@@ -25,7 +29,16 @@ async function openReal(site: string, terms: unknown) {
   return new Sender({ site, store, policy: Policy.parse(terms, new Newest(store)) });
 }
 
-const tools = { open, openReal, IndexedDbStore, verifyNatively, verifyPortably, unhex, nextTask };
+/** Return the items of addresses. */
+async function itemsOf(entries: readonly Entry[]): Promise<readonly string[]> {
+  const assigned = await loadAssigned();
+  return entries.map(({ url, most, text, hosts }) => {
+    const form = { url, discoveryTerms: { isOblivious: true, maxValueBytes: most } } as unknown as Form;
+    return itemOfUrl(TOOLS, form)(text as string, assigned, hosts && new Set(hosts as string[]));
+  });
+}
+
+const tools = { open, openReal, IndexedDbStore, verifyNatively, verifyPortably, unhex, nextTask, itemsOf };
 
 /** What the tests call in a page. */
 export type Tools = typeof tools;
