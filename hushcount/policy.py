@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, PlainValidator, PrivateAttr
 
@@ -21,11 +21,13 @@ from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import SETTINGS_BYTES, parse_model, read_file, validated
 from hushcount.newest import Newest, Untrusted
+from hushcount.urls import Take
 
 LEAST_SHARE = 0.01
 """The least share of clients that a policy may allow a sample to ask."""
 _REPORT_BYTES = 16384
 _MOST_HOSTS = 1000
+_TAKEN = (*get_args(Take), "text")
 
 
 class PolicyTerms(Part):
@@ -56,6 +58,10 @@ class PolicyTerms(Part):
         description="layers in which a campaign may ask a sample",
     )
     least_share: float = Field(default=0.01, ge=0.01, le=1.0, description="least share of clients that a sample asks")
+    take: Literal[Take, "text"] = Field(
+        default="text",
+        description="the most that a campaign may learn of an address: its site, host or path, or any text",
+    )
     hosts: tuple[Host, ...] = Field(
         default=(),
         max_length=_MOST_HOSTS,
@@ -94,6 +100,8 @@ class Policy(PolicyTerms):
         layers: the names of the app's layers, at most 3. Which campaigns ask somebody is a pseudonym, so the client
             accepts a sample in these layers only.
         least_share: the least share of all clients that a sample may ask.
+        take: the most that a campaign may learn of a value, "site", "host", "path" or "text". An app that reports URLs
+            must not report them to a campaign that takes texts, because this campaign would learn whole URLs.
         hosts: the only hosts of which a campaign may learn 2 segments of the path and more; another address counts as
             "other".
         max_report_bytes: the most bytes of a sealed report, of either stream.
@@ -191,6 +199,11 @@ class Policy(PolicyTerms):
                 f"names of campaign {campaign.id} are keyed, the policy demands oblivious ones: do not report to it, "
                 "or set oblivious to false in the policy"
             )
+        if _TAKEN.index(taken := taken_of(campaign)) > _TAKEN.index(self.take):
+            raise Untrusted(
+                f"campaign {campaign.id} takes the {taken} of a value, the policy allows at most the {self.take}: do "
+                "not report to it, or change take in the policy if that is what you promise your users"
+            )
         if campaign.url is not None and campaign.url.needs_hosts and not self.hosts:
             raise Untrusted(
                 f"campaign {campaign.id} takes {campaign.url.segments} segments of the path of addresses, the policy "
@@ -227,6 +240,11 @@ class Policy(PolicyTerms):
         yield "length of a report in bytes", longest, "max_report_bytes", self.max_report_bytes
 
 
+def taken_of(campaign: Campaign) -> Literal[Take, "text"]:
+    """Return what a campaign learns of a value that is a URL; of numbers it learns no more than of a site."""
+    return campaign.url.take if campaign.url is not None else "text" if campaign.number is None else "site"
+
+
 def costs(campaign: Campaign) -> tuple[float, float, float]:
     """Return what a policy bounds: epsilon of frequency reports, epsilon of discovery, and the greater delta."""
     mechanism, rule = campaign.frequency, campaign.keep_rule
@@ -259,6 +277,7 @@ def terms_of(
         "max_delta": delta,
         "min_batch": campaign.shuffle.minimum_batch,
         "layers": () if campaign.sample is None else (campaign.sample.layer,),
+        "take": taken_of(campaign),
         "hosts": tuple(hosts),
         # The bound is not the present length of reports, because a larger dictionary makes reports longer.
         "max_report_bytes": max(longest, _REPORT_BYTES),

@@ -18,6 +18,7 @@ from hushcount.formats.unicode13 import is_assigned, nfc
 from hushcount.items import MOST_ITEM_BYTES, fault_of_text
 
 Take = Literal["site", "host", "path"]
+"""What clients tell of an address, from the least to the most."""
 OTHER = ""
 """What is no address: no item is empty, so it counts as "other"."""
 MOST_URL_CHARACTERS = 8192

@@ -37,6 +37,7 @@ export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
     passes: undefined,
     windows: undefined,
     url: undefined,
+    takesNumbers: false,
     shuffleDelta: 1e-8,
     collectors: ["one"],
     sample: undefined,

@@ -74,6 +74,8 @@ async function makeReports(): Promise<unknown> {
   for (const { campaign: name, policy, at, signature, log } of vectors("policies").accept.map(own)) {
     vi.setSystemTime(Date.parse(at));
     const file = own((vectors("campaigns").accept.find((entry) => entry.name === name) as Entry).file as Entry);
+    // Its dictionary lists bins.
+    if (file.number !== undefined) continue;
     // With these bytes its sample does not ask this client.
     const asked = file.sample === undefined;
     const client = await Client.open({

@@ -28,6 +28,7 @@ from tests.vectors.subjects.signing import AT, OPERATOR, moment, part, signed
 PRIVATE = url_part("site:private")
 assert PRIVATE is not None
 assert PRIVATE.suffixes is not None
+TAKES = ("site", "host", "path", "text")
 RULES = Suffixes(frozenset(PRIVATE.suffixes))
 
 
@@ -72,6 +73,21 @@ def test_a_client_tells_paths_of_the_policys_hosts_only() -> None:
         terms_of(campaign("hosts"), (part(OPERATOR),), hosts=("www.example.com",))
     with pytest.raises(Untrusted, match="names no hosts"):
         Policy(**dict(terms) | {"hosts": ()}).check(made, signed(made), moment(AT))
+
+
+def test_a_policy_states_the_most_that_is_taken_of_an_address() -> None:
+    for name, take in (("sites", "site"), ("number", "site"), ("hosts", "host"), ("both", "text")):
+        terms = terms_of(campaign(name), (part(OPERATOR),))
+        assert terms.take == take
+        for other in ("sites", "hosts", "both"):
+            made = Campaign.model_validate({**campaign(other).model_dump(), "id": campaign(name).id})
+            wide = {"max_epsilon": 9.0, "max_discovery_epsilon": 9.0, "max_delta": 0.5, "max_report_bytes": 1 << 20}
+            policy = Policy(**dict(terms) | wide)
+            if TAKES.index(terms_of(made, (part(OPERATOR),)).take) <= TAKES.index(take):
+                assert policy.check(made, signed(made), moment(AT)) is not None
+            else:
+                with pytest.raises(Untrusted, match="of a value"):
+                    policy.check(made, signed(made), moment(AT))
 
 
 def test_what_is_no_address_is_other_and_a_blank() -> None:

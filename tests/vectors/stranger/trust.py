@@ -336,6 +336,7 @@ _LIMITS = {
     "min_batch": 1000,
     "layers": [],
     "least_share": 0.01,
+    "take": "text",
     "hosts": [],
     "max_report_bytes": 16384,
     "max_dictionary_bytes": 1 << 25,
@@ -358,6 +359,7 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
         _whole(limits["min_batch"], 1, 10**12)
         require(isinstance(limits["layers"], list) and len(limits["layers"]) <= 3, "malformed")
         require(all(_ID.fullmatch(layer) is not None for layer in limits["layers"]), "malformed")
+        require(limits["take"] in ("site", "host", "path", "text"), "malformed")
         require(isinstance(limits["hosts"], list) and len(limits["hosts"]) <= 1000, "malformed")
         require(all(isinstance(host, str) and _HOST.fullmatch(host) for host in limits["hosts"]), "malformed")
         _real(limits["least_share"], 0.01, 1)
@@ -382,6 +384,9 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
         require(file["sample"]["layer"] in limits["layers"], "layer")
         asked = sum(end - first for first, end in file["sample"]["buckets"])
         require(asked >= 10_000 * limits["least_share"], "least_share")
+    order = ["site", "host", "path", "text"]
+    taken = file["url"]["take"] if "url" in file else "site" if "number" in file else "text"
+    require(order.index(taken) <= order.index(limits["take"]), "take")
     require(file.get("url", {}).get("segments", 1) < 2 or len(limits["hosts"]) > 0, "hosts")
     require(max(sealed_bytes(file).values()) <= limits["max_report_bytes"], "report_bytes")
 

@@ -47,6 +47,8 @@ _ACCEPTED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("sample", {"layers": ("a", "b", "settings-2026"), "least_share": 0.15}),
     ("paths", {**_PATHS, "hosts": ("a.b", "www.example.com")}),
     ("grr", {"hosts": ("www.example.com",)}),
+    ("sites", {"max_epsilon": 4.01, "take": "site"}),
+    ("number", {"take": "site"}),
     # Without a sample all clients are asked.
     ("grr", {"layers": ("a",), "least_share": 1.0}),
 )
@@ -77,6 +79,9 @@ _REFUSED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("layer", "sample", {"layers": ("a", "b", "settings-2027")}),
     ("least_share", "sample", {"layers": ("settings-2026",), "least_share": 0.1501}),
     ("hosts", "paths", _PATHS),
+    ("take", "paths", {**_PATHS, "hosts": ("a.b",), "take": "host"}),
+    ("take", "hosts", {**_DISCOVERS, "max_epsilon": 1.0, "take": "site"}),
+    ("take", "grr", {"take": "path"}),
     ("report_bytes", "both", {**_DISCOVERS, "max_report_bytes": 100}),
 )
 _MALFORMED: tuple[dict[str, Any], ...] = (
@@ -100,6 +105,8 @@ _MALFORMED: tuple[dict[str, Any], ...] = (
     {"layers": ["A"]},
     {"layers": ["a", "b", "c", "d"]},
     *({"hosts": hosts} for hosts in ("a.b", ["a"], ["A.b"], ["a..b"], ["a.b/"], [7])),
+    {"take": "url"},
+    {"take": "Host"},
     {"least_share": 0.0099},
     {"least_share": 1.01},
     {"max_report_bytes": 0},

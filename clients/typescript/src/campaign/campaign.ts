@@ -137,6 +137,7 @@ export function formOf(file: unknown): Form {
     sample,
     mechanismTerms: terms,
     number: fields.number,
+    takesNumbers: fields.number !== undefined,
     url: "url" in fields ? own(fields.url as UrlTerms) : undefined,
     dictionary,
     discoveryTerms: discovery,

@@ -54,6 +54,8 @@ export interface Terms {
   readonly windows: WindowTerms | undefined;
   /** What is taken of addresses; undefined: values are no addresses. */
   readonly url: UrlTerms | undefined;
+  /** Whether values are numbers. */
+  readonly takesNumbers: boolean;
   /** Which clients are asked; undefined: all. */
   readonly sample: Sample | undefined;
 }

@@ -14,6 +14,7 @@ const MOST_KEYS = 100;
 const DICTIONARY_BYTES = 2 ** 25;
 const LEAST_SHARE = 0.01;
 const MOST_HOSTS = 1000;
+const TAKEN = ["site", "host", "path", "text"];
 const HOST = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){1,9}$/;
 const NAME = "the policy";
 /**
@@ -45,6 +46,8 @@ export interface PolicyTerms {
   readonly layers: readonly string[];
   /** The least share of all clients that a sample may ask. */
   readonly leastShare: number;
+  /** The most that a campaign may learn of an address: its site, host or path, or any text. */
+  readonly take: string;
   /** The hosts of which a campaign may learn paths of 2 segments and more; other addresses count as "other". */
   readonly hosts: readonly string[];
   /** The greatest length of a sealed report of either stream. */
@@ -111,6 +114,7 @@ export class Policy {
     const vouching = await vouchingFor(this.#terms, campaign, signature, now);
     requireWithin(this.#terms, campaign);
     requireSample(this.#terms, campaign);
+    requireTaken(this.#terms, campaign);
     if (needsHosts(campaign.url) && this.#terms.hosts.length === 0) {
       throw new Untrusted(
         `campaign ${campaign.id} takes several segments of the path of addresses, the policy names no hosts: do not ` +
@@ -144,7 +148,7 @@ export class Policy {
 }
 
 function termsOf(data: unknown): PolicyTerms {
-  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000, layers: [], least_share: LEAST_SHARE, hosts: [] };
+  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000, layers: [], least_share: LEAST_SHARE, take: "text", hosts: [] };
   const optional = { format: 1, ...limits, max_report_bytes: 16384, max_dictionary_bytes: DICTIONARY_BYTES };
   const needed = ["campaign_id", "operator_keys", "max_epsilon"];
   const fields = { ...optional, ...fieldsOf(data, NAME, needed, Object.keys(optional)) };
@@ -161,10 +165,21 @@ function termsOf(data: unknown): PolicyTerms {
     minBatch: numberOf(fields, "min_batch", [1, 1e12], NAME, true),
     layers: listOf(fields, "layers", MOST_LAYERS, NAME).map((layer) => textOf(own({ layer }), "layer", IDENTIFIER, NAME)),
     leastShare: numberOf(fields, "least_share", [LEAST_SHARE, 1], NAME),
+    take: textOf(fields, "take", /^(?:site|host|path|text)$/, NAME),
     hosts: listOf(fields, "hosts", MOST_HOSTS, NAME).map((host) => textOf(own({ host }), "host", HOST, NAME)),
     maxReportBytes: numberOf(fields, "max_report_bytes", [1, 2 ** 30], NAME, true),
     maxDictionaryBytes: numberOf(fields, "max_dictionary_bytes", [1, 2 ** 28], NAME, true),
   };
+}
+
+/** Require that a campaign learns no more of an address than the policy allows; numbers tell no more than a site. */
+function requireTaken({ take }: PolicyTerms, { id, url, takesNumbers }: Terms): void {
+  const taken = url?.take ?? (takesNumbers ? "site" : "text");
+  if (TAKEN.indexOf(taken) <= TAKEN.indexOf(take)) return;
+  throw new Untrusted(
+    `campaign ${id} takes the ${taken} of a value, the policy allows at most the ${take}: do not report to it, or change ` +
+      "take in the policy",
+  );
 }
 
 function needsHosts(url: UrlTerms | undefined): boolean {
