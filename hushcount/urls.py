@@ -42,12 +42,14 @@ _ANY_RIGHT, _ALL_RIGHT = re.compile(_RIGHT_TO_LEFT), re.compile(f"{_RIGHT_TO_LEF
 _HIDING = re.compile("%(?:2f|3f|23|5c)", re.IGNORECASE)
 """The encoded characters / ? # and \\, which servers read in different ways."""
 _DOT, _DOT_DOT = re.compile(r"(?:\.|%2e)", re.IGNORECASE), re.compile(r"(?:\.|%2e){2}", re.IGNORECASE)
-_KEPT = "!$&'()*+,:=~"
+_KEPT = "!$&'()*+,:~"
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _HEX = re.compile(r"[0-9a-f]{16}", re.IGNORECASE)
 _DIGITS = 8
-_RUN, _URL_RUN = re.compile(r"[A-Za-z0-9+=]{16,}"), re.compile(r"[A-Za-z0-9+=_-]{16,}")
+_MARKS = re.compile("[@=]")
+"""A mail address, or a parameter with its value."""
+_RUN, _URL_RUN = re.compile(r"[A-Za-z0-9+]{16,}"), re.compile(r"[A-Za-z0-9+_-]{16,}")
 _KINDS = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 _WORD = re.compile(r"[A-Za-z]?[a-z]+|[A-Z]+")
 
@@ -215,10 +217,12 @@ def _decoded(text: str) -> str | None:
 def is_id(segment: str) -> bool:
     """Return whether a decoded segment may be an id, a secret or a person's address; in doubt it may.
 
-    A segment is one if it holds an "@", a UUID, 8 digits, 16 hexadecimal digits, or 16 letters and digits in a row that
+    A segment is one if it holds "@", "=", a UUID, 8 digits, 16 hexadecimal digits, or 16 letters and digits in a row that
     are no word: with a digit, or with a capital inside; or if it is still encoded.
     """
-    if not all(segment.isascii() or is_assigned(letter) for letter in segment) or "@" in normalize("NFKC", segment):
+    if not all(segment.isascii() or is_assigned(letter) for letter in segment) or _MARKS.search(
+        normalize("NFKC", segment)
+    ):
         return True
     if _ESCAPE.search(segment) or _UUID.search(segment) or _HEX.search(segment):
         return True

@@ -62,6 +62,7 @@ def test_query_fragment_parameters_and_user_info_are_told_of_no_address(secret: 
     hidden = f"zz{secret}zz"
     for url in (
         f"https://a.b/c?{hidden}", f"https://a.b/c#{hidden}", f"https://a.b/c;{hidden}/d", f"https://a.b/c%3b{hidden}",
+        f"https://a.b/c={hidden}", f"https://a.b/c%3d{hidden}",
         f"https://{hidden}@a.b/c", f"https://a.b/{hidden}@c", f"https://a.b/{hidden}%40c", f"https://a.b/{hidden}%2540c",
     ):  # fmt: skip
         assert hidden not in item_of_url(url, 8, None)

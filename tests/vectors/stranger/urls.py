@@ -15,7 +15,7 @@ from tests.vectors.stranger.basics import Refused, require
 _RULE = re.compile(r"(?:!|\*\.)?[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,5}")
 _NAME = re.compile(r"[a-z0-9_-]{1,63}")
 _RIGHT = ((0x590, 0x8FF), (0xFB1D, 0xFDFF), (0xFE70, 0xFEFC), (0x10800, 0x10FFF), (0x1E800, 0x1EFFF))
-_PLAIN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,:=")
+_PLAIN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,:")
 _HEX = "0123456789abcdefABCDEF"
 
 
@@ -152,9 +152,9 @@ def _segment(segment: str) -> str:
 
 
 def _is_id(text: str) -> bool:
-    if any(not values.is_assigned(letter) for letter in text) or "@" in unicodedata.normalize("NFKC", text):
+    if any(not values.is_assigned(letter) for letter in text) or set("@=") & set(unicodedata.normalize("NFKC", text)):
         return True
-    runs = [re.findall(r"[A-Za-z0-9+=]+", text), re.findall(r"[A-Za-z0-9+=_-]+", text)]
+    runs = [re.findall(r"[A-Za-z0-9+]+", text), re.findall(r"[A-Za-z0-9+_-]+", text)]
     words, mixed = ([run for run in of if len(run) >= 16] for of in runs)
     return (
         re.search(r"%[0-9a-fA-F]{2}|[0-9a-fA-F]{16}", text) is not None

@@ -46,7 +46,7 @@ _PATHS = (
     "https://a.b/c;v=1/d;e;f/;g", "https://a.b/c%3bd", "https://a.b/..;/c", "https://a.b/.%3b/c",
     "https://a.b/c d/\xe9/%C3%A9",
     "https://a.b/%/%4/%zz", "https://a.b/%25", "https://a.b/%2541", "https://a.b/%ff/%ED%A0%80", "https://a.b/%00",
-    "https://a.b/!$&'()*+,:=~-._", "https://a.b/<>\"^`{|}[]", "https://a.b/:id/:ID", "https://a.b/me@c.d",
+    "https://a.b/!$&'()*+,:~-._", "https://a.b/<>\"^`{|}[]", "https://a.b/:id/:ID", "https://a.b/me@c.d",
     "https://a.b/%40c",
     "https://a.b/\uff20c",
     "https://a.b/550e8400-e29b-41d4-a716-446655440000", "https://a.b/aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa",
@@ -56,7 +56,8 @@ _PATHS = (
     "https://a.b/InternationalSpaceStation", "https://a.b/abcdefghijklmno1", "https://a.b/abcdefghijklmn1",
     "https://a.b/ABCDEFGHIJKLMNOPQR", "https://a.b/top-10-things-to-do", "https://a.b/Top_10_things_to_do",
     "https://a.b/ab-CD-ef-12-gh-34",
-    "https://a.b/aaaaaaaaaaaaaaa=", "https://a.b/\u0378", "https://a.b/a\nb\tc", "https://a.b/c?d=e/f", "https://a.b/c#/d",
+    "https://a.b/aaaaaaaaaaaaaaa+", 
+    "https://a.b/a=b/c%3dd/e\uff1df", "https://a.b/\u0378", "https://a.b/a\nb\tc", "https://a.b/c?d=e/f", "https://a.b/c#/d",
     "https://a.b/" + "/".join("cdefghijkl"), "https://a.b/" + "/".join(["word"] * 8), "https://a.b/" + "wordy/" * 12,
     "https://a.b/" + "x-" * 40,
 )  # fmt: skip

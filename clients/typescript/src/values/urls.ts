@@ -28,8 +28,8 @@ const DOT = /^(?:\.|%2e)$/i;
 const DOT_DOT = /^(?:\.|%2e){2}$/i;
 const ID_FORMS = [/%[0-9a-f]{2}/i, /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i, /[0-9a-f]{16}/i];
 const DIGITS = 8;
-const RUN = /[A-Za-z0-9+=]{16,}/g;
-const URL_RUN = /[A-Za-z0-9+=_-]{16,}/g;
+const RUN = /[A-Za-z0-9+]{16,}/g;
+const URL_RUN = /[A-Za-z0-9+_-]{16,}/g;
 const WORD = /^(?:[A-Za-z]?[a-z]+|[A-Z]+)$/;
 
 /** Functions of the page that this module uses, so that no bundle has them twice. */
@@ -160,13 +160,13 @@ function segmentOf(segment: string, assigned: Assigned): string {
   const text = decoded(segment)?.replace(/;[^]*$/, "");
   if (text === undefined || isId(text, assigned)) return ID;
   if (text === "." || text === "..") return "";
-  return encodeURIComponent(text).replace(/%(?:24|26|2B|2C|3A|3D)/g, (code) => decodeURIComponent(code));
+  return encodeURIComponent(text).replace(/%(?:24|26|2B|2C|3A)/g, (code) => decodeURIComponent(code));
 }
 
 /** Return whether a decoded segment may be an id, a secret or a person's address; in doubt it may. */
 function isId(segment: string, assigned: Assigned): boolean {
   if (!Array.from(segment).every((letter) => assigned(letter.codePointAt(0) ?? 0))) return true;
-  if (segment.normalize("NFKC").includes("@") || ID_FORMS.some((form) => form.test(segment))) return true;
+  if (/[@=]/.test(segment.normalize("NFKC")) || ID_FORMS.some((form) => form.test(segment))) return true;
   if ((segment.match(/\p{Nd}/gu) ?? []).length >= DIGITS) return true;
   if ((segment.match(RUN) ?? []).some((run) => !WORD.test(run))) return true;
   return (segment.match(URL_RUN) ?? []).some((run) => /[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run));
