@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 from unicodedata import normalize
 from urllib.parse import quote, unquote_to_bytes
@@ -89,7 +90,7 @@ class Address:
 
     Attributes:
         host: in lower case and Punycode, without a dot at its end.
-        segments: segments of the path that are not empty, percent-encoded.
+        segments: the first MOST_SEGMENTS segments of the path that are not empty, percent-encoded.
     """
 
     host: str
@@ -144,7 +145,7 @@ def _host_of(authority: str, usual_port: str) -> str | None:
     name = _decoded(authority if port is None else authority[: port.start()])
     if name is None or "@" in authority:
         return None
-    *given, last = _DOTS.split(name)
+    *given, last = _DOTS.split(name, _MOST_HOST_CHARACTERS)
     labels = [label_of(label) for label in ([*given, last] if last else given)]
     host = ".".join(label or "" for label in labels)
     is_public = len(labels) > 1 and labels[-1] not in _LOCAL and _NUMBER.fullmatch(labels[-1] or "") is None
@@ -159,9 +160,11 @@ def label_of(label: str) -> str | None:
     """
     if label.isascii():
         return text if _LABEL.fullmatch(text := label.lower()) else None
+    if len(label) > _MOST_HOST_CHARACTERS:
+        return None
     # Each letter by itself, because a sigma at the end of a word has another lower case.
     text = nfc("".join(letter.lower() for letter in label))
-    if len(text) > _MOST_HOST_CHARACTERS or fault_of_text(text) is not None or not all(map(is_assigned, label)):
+    if fault_of_text(text) is not None or not all(map(is_assigned, label)):
         return None
     compatible = normalize("NFKC", text)
     is_right = _ANY_RIGHT.search(compatible) is not None
@@ -194,7 +197,7 @@ def _segments_of(path: str) -> tuple[str, ...] | None:
             kept[-1:] = []
         elif not _DOT.fullmatch(segment):
             kept.append(segment)
-    return tuple(filter(None, map(_segment_of, kept)))
+    return tuple(islice(filter(None, map(_segment_of, kept)), MOST_SEGMENTS))
 
 
 def _segment_of(segment: str) -> str:
@@ -217,12 +220,10 @@ def _decoded(text: str) -> str | None:
 def is_id(segment: str) -> bool:
     """Return whether a decoded segment may be an id, a secret or a person's address; in doubt it may.
 
-    A segment is one if it holds "@", "=", a UUID, 8 digits, 16 hexadecimal digits, or 16 letters and digits in a row that
-    are no word: with a digit, or with a capital inside; or if it is still encoded.
+    A segment is one if it holds "@", "=", a UUID, 8 digits, 16 hexadecimal digits, or 16 letters and digits in a row
+    that are no word: with a digit, or with a capital inside; or if it is still encoded.
     """
-    if not all(segment.isascii() or is_assigned(letter) for letter in segment) or _MARKS.search(
-        normalize("NFKC", segment)
-    ):
+    if not all(map(is_assigned, segment)) or _MARKS.search(normalize("NFKC", segment)):
         return True
     if _ESCAPE.search(segment) or _UUID.search(segment) or _HEX.search(segment):
         return True

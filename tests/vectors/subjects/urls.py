@@ -56,7 +56,7 @@ _PATHS = (
     "https://a.b/InternationalSpaceStation", "https://a.b/abcdefghijklmno1", "https://a.b/abcdefghijklmn1",
     "https://a.b/ABCDEFGHIJKLMNOPQR", "https://a.b/top-10-things-to-do", "https://a.b/Top_10_things_to_do",
     "https://a.b/ab-CD-ef-12-gh-34",
-    "https://a.b/aaaaaaaaaaaaaaa+", 
+    "https://a.b/aaaaaaaaaaaaaaa+",
     "https://a.b/a=b/c%3dd/e\uff1df", "https://a.b/\u0378", "https://a.b/a\nb\tc", "https://a.b/c?d=e/f", "https://a.b/c#/d",
     "https://a.b/" + "/".join("cdefghijkl"), "https://a.b/" + "/".join(["word"] * 8), "https://a.b/" + "wordy/" * 12,
     "https://a.b/" + "x-" * 40,

@@ -93,7 +93,9 @@ function suffixLength(labels: readonly string[], rules: ReadonlySet<string>): nu
 /** Return the host and the path of a URL as browsers read it (WHATWG); undefined if it is no public address of the web. */
 function addressOf(tools: Tools, url: string, assigned: Assigned): { host: string; segments: readonly string[] } | undefined {
   if (url.length > 2 * MOST_CHARACTERS || Array.from(url).length > MOST_CHARACTERS || /\p{Cs}/u.test(url)) return undefined;
-  const found = PARTS.exec(url.replace(/^[\0- ]+|[\0- ]+$/g, "").replace(/[\t\n\r]/g, ""));
+  let end = url.length;
+  while (end > 0 && url.charCodeAt(end - 1) <= 32) end -= 1;
+  const found = PARTS.exec(url.slice(0, end).replace(/^[\0- ]+/, "").replace(/[\t\n\r]/g, ""));
   if (found === null) return undefined;
   const [, secure, authority = "", path = ""] = found;
   const host = hostOf(tools, authority, secure === "" ? "80" : "443", assigned);
@@ -108,6 +110,7 @@ function hostOf(tools: Tools, authority: string, usualPort: string, assigned: As
   if (name === undefined || authority.includes("@")) return undefined;
   const given = name.split(DOTS);
   if (given[given.length - 1] === "") given.pop();
+  if (given.length > MOST_HOST_CHARACTERS) return undefined;
   const labels = given.map((label) => labelOf(tools, label, assigned) ?? "");
   const last = labels[labels.length - 1] ?? "";
   const isPublic = labels.length > 1 && !labels.includes("") && !LOCAL.includes(last) && !NUMBER.test(last);
@@ -126,9 +129,9 @@ function labelOf({ nfc, faultOfText }: Tools, label: string, assigned: Assigned)
     const text = label.toLowerCase();
     return LABEL.test(text) ? text : undefined;
   }
+  if (Array.from(label).length > MOST_HOST_CHARACTERS) return undefined;
   // Each letter by itself, because a sigma at the end of a word has another lower case.
   const letters = Array.from(label, (letter) => letter.toLowerCase()).join("");
-  if (letters.length > 4 * MOST_HOST_CHARACTERS) return undefined;
   const text = nfc(letters, assigned);
   const isKnown = Array.from(label).every((letter) => assigned(letter.codePointAt(0) ?? 0));
   if (!isKnown || faultOfText(text, assigned) !== undefined) return undefined;
