@@ -65,7 +65,7 @@ class PolicyTerms(Part):
     hosts: tuple[Host, ...] = Field(
         default=(),
         max_length=_MOST_HOSTS,
-        description="hosts of which a campaign may learn paths of several segments",
+        description="the only hosts of which a campaign may learn paths; needed for paths of several segments",
     )
     max_report_bytes: int = Field(default=_REPORT_BYTES, ge=1, le=1 << 30, description="longest sealed report")
     max_dictionary_bytes: int = Field(
@@ -102,8 +102,8 @@ class Policy(PolicyTerms):
         least_share: the least share of all clients that a sample may ask.
         take: the most that a campaign may learn of a value, "site", "host", "path" or "text". An app that reports URLs
             must not report them to a campaign that takes texts, because this campaign would learn whole URLs.
-        hosts: the only hosts of which a campaign may learn 2 segments of the path and more; another address counts as
-            "other".
+        hosts: the only hosts of which a campaign may learn paths; another address counts as "other". A campaign that
+            takes 2 segments and more needs them.
         max_report_bytes: the most bytes of a sealed report, of either stream.
         max_dictionary_bytes: the most bytes of a dictionary that a sender fetches and keeps, both as fetched and
             unpacked.
@@ -215,8 +215,8 @@ class Policy(PolicyTerms):
 
     def hosts_for(self, campaign: Campaign) -> frozenset[str] | None:
         """Return the only hosts of which a campaign learns addresses; None: it learns those of all."""
-        needs = campaign.url is not None and campaign.url.needs_hosts and not self._trusts
-        return frozenset(self.hosts) if needs else None
+        takes = campaign.url is not None and campaign.url.take == "path" and not self._trusts
+        return frozenset(self.hosts) if takes and self.hosts else None
 
     def _require_sample(self, name: str, sample: SamplePart) -> None:
         if sample.layer not in self.layers:
@@ -264,10 +264,10 @@ def terms_of(
     longest = max(map(campaign.sealed_bytes, campaign.streams))
     if not operator_keys:
         raise UsageError("operator_keys is empty, must hold the key that signs the campaign")
-    needs = campaign.url is not None and campaign.url.needs_hosts
-    if needs != bool(hosts):
-        must = "name the hosts of which it may learn paths" if needs else "be left out: it takes no such paths"
-        raise UsageError(f"hosts of the policy for campaign {campaign.id} must {must}")
+    if taken_of(campaign) != "path" and hosts:
+        raise UsageError(f"hosts of the policy for campaign {campaign.id} must be left out: it takes no paths")
+    if campaign.url is not None and campaign.url.needs_hosts and not hosts:
+        raise UsageError(f"hosts of the policy for campaign {campaign.id} must name those of which it may learn paths")
     terms = {
         "campaign_id": campaign.id,
         "operator_keys": tuple(operator_keys),

@@ -34,8 +34,11 @@ _DOTS = re.compile("[.\u3002\uff0e\uff61]")
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _MOST_HOST_CHARACTERS = 253
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_LOCAL = frozenset(("arpa", "internal", "local", "localhost", "onion"))
-"""Last labels of names that are not public (RFC 6761, 6762, 7686)."""
+_LOCAL = frozenset((
+    "alt", "arpa", "corp", "home", "i2p", "internal", "intranet", "invalid", "lan", "local", "localdomain", "localhost",
+    "onion", "private", "test",
+))  # fmt: skip
+"""Last labels of names that are not public (RFC 6761, 6762, 7686, 9476), or that local networks use."""
 _UNFIT = re.compile("[\0-,./:-`{-\x7f\u1806\u180e\u200c\u200d]")
 """What no label has beside other letters than ASCII; browsers differ in the invisible ones."""
 _RIGHT_TO_LEFT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -51,6 +54,8 @@ _DIGITS = 8
 _MARKS = re.compile("[@=]")
 """A mail address, or a parameter with its value."""
 _RUN, _URL_RUN = re.compile(r"[A-Za-z0-9+]{16,}"), re.compile(r"[A-Za-z0-9+_-]{16,}")
+_TOKEN = re.compile(r"[A-Za-z0-9]{8,}")
+_CHANGES = re.compile(r"[0-9][A-Za-z]+[0-9]+[A-Za-z]|[A-Za-z][0-9]+[A-Za-z]+[0-9]")
 _KINDS = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 _WORD = re.compile(r"[A-Za-z]?[a-z]+|[A-Z]+")
 
@@ -170,7 +175,8 @@ def label_of(label: str) -> str | None:
     is_right = _ANY_RIGHT.search(compatible) is not None
     if is_right and (_ALL_RIGHT.fullmatch(compatible) is None or not compatible[0].isalpha()):
         return None
-    if _UNFIT.search(text + compatible) or compatible.startswith("xn--"):
+    # Browsers differ in the capital sharp s too.
+    if "\u1e9e" in label or _UNFIT.search(text + compatible) or compatible.startswith("xn--"):
         return None
     return _punycode(text)
 
@@ -221,7 +227,8 @@ def is_id(segment: str) -> bool:
     """Return whether a decoded segment may be an id, a secret or a person's address; in doubt it may.
 
     A segment is one if it holds "@", "=", a UUID, 8 digits, 16 hexadecimal digits, or 16 letters and digits in a row
-    that are no word: with a digit, or with a capital inside; or if it is still encoded.
+    that are no word: with a digit, or with a capital inside; or 8 letters and digits in a row with a capital, a small
+    letter and a digit, or with letters and digits that change three times; or if it is still encoded.
     """
     if not all(map(is_assigned, segment)) or _MARKS.search(normalize("NFKC", segment)):
         return True
@@ -230,6 +237,8 @@ def is_id(segment: str) -> bool:
     if sum(letter.isdecimal() for letter in segment) >= _DIGITS:
         return True
     if any(_WORD.fullmatch(run) is None for run in _RUN.findall(segment)):
+        return True
+    if any(_CHANGES.search(run) or all(kind.search(run) for kind in _KINDS) for run in _TOKEN.findall(segment)):
         return True
     # Base64 for addresses has - and _, as titles of pages have; but titles seldom have digits and capitals too.
     return any(all(kind.search(run) for kind in _KINDS) for run in _URL_RUN.findall(segment))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.parts import UrlPart
 from hushcount.errors import FormatError, UsageError
 from hushcount.many_clients import ManyClients
 from hushcount.newest import Untrusted
@@ -69,6 +70,9 @@ def test_a_client_tells_paths_of_the_policys_hosts_only() -> None:
         terms_of(made, (part(OPERATOR),))
     with pytest.raises(FormatError, match="hosts"):
         terms_of(made, (part(OPERATOR),), hosts=("WWW.example.com",))
+    # The same hosts bound paths of one segment.
+    one = made.model_copy(update={"url": UrlPart(take="path", segments=1)})
+    assert new_values(one, None, values, policy.hosts_for(one)) == ["www.example.com/a", None, None, None]
     with pytest.raises(UsageError, match="hosts"):
         terms_of(campaign("hosts"), (part(OPERATOR),), hosts=("www.example.com",))
     with pytest.raises(Untrusted, match="names no hosts"):

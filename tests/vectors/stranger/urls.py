@@ -16,6 +16,10 @@ _RULE = re.compile(r"(?:!|\*\.)?[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,5}")
 _NAME = re.compile(r"[a-z0-9_-]{1,63}")
 _RIGHT = ((0x590, 0x8FF), (0xFB1D, 0xFDFF), (0xFE70, 0xFEFC), (0x10800, 0x10FFF), (0x1E800, 0x1EFFF))
 _PLAIN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,:")
+_LOCAL = (
+    "alt", "arpa", "corp", "home", "i2p", "internal", "intranet", "invalid", "lan", "local", "localdomain", "localhost",
+    "onion", "private", "test",
+)  # fmt: skip
 _HEX = "0123456789abcdefABCDEF"
 
 
@@ -37,7 +41,7 @@ def item(part: dict[str, Any], text: str, most: int, hosts: list[str] | None) ->
     """Return the text that stands for a URL; Refused: it counts as "other"."""
     host, path = _split(text)
     segments = [] if path is None else path
-    require(path is not None and (hosts is None or part.get("segments", 1) < 2 or host in hosts), "other")
+    require(path is not None and (hosts is None or part["take"] != "path" or host in hosts), "other")
     if part["take"] != "path":
         made = host if part["take"] == "host" else _site(host, part["suffixes"])
         require(0 < len(made) <= most, "other")
@@ -84,7 +88,7 @@ def _host(authority: str, port: int) -> str:
     made = [_label(label) for label in labels]
     require(len(made) >= 2 and len(".".join(made)) <= 253, "other")
     last = made[-1]
-    require(last not in ("arpa", "internal", "local", "localhost", "onion") and not last.isdecimal(), "other")
+    require(last not in _LOCAL and not last.isdecimal(), "other")
     require(not (last.startswith("0x") and set(last[2:]) <= set(_HEX)), "other")
     return ".".join(made)
 
@@ -93,6 +97,7 @@ def _label(label: str) -> str:
     if all(ord(letter) < 128 for letter in label):
         made = label.lower()
     else:
+        require(len(label) <= 253 and "\u1e9e" not in label, "other")
         require(all(values.is_assigned(letter) for letter in label), "other")
         text = values.normal("".join(letter.lower() for letter in label))
         shape = unicodedata.normalize("NFKC", text)
@@ -155,13 +160,19 @@ def _is_id(text: str) -> bool:
     if any(not values.is_assigned(letter) for letter in text) or set("@=") & set(unicodedata.normalize("NFKC", text)):
         return True
     runs = [re.findall(r"[A-Za-z0-9+]+", text), re.findall(r"[A-Za-z0-9+_-]+", text)]
+    tokens = [run for run in re.findall(r"[A-Za-z0-9]+", text) if len(run) >= 8]
+    kinds = (["L" if letter.isalpha() else "N" for letter in token] for token in tokens)
+    if any(sum(a != b for a, b in pairwise(token)) >= 3 for token in kinds):
+        return True
     words, mixed = ([run for run in of if len(run) >= 16] for of in runs)
     return (
         re.search(r"%[0-9a-fA-F]{2}|[0-9a-fA-F]{16}", text) is not None
         or re.search("-".join(f"[0-9a-fA-F]{{{n}}}" for n in (8, 4, 4, 4, 12)), text) is not None
         or sum(unicodedata.category(letter) == "Nd" for letter in text) >= 8
         or not all((word.isalpha() and word[1:].islower()) or (word.isalpha() and word.isupper()) for word in words)
-        or any(re.search("[a-z]", run) and re.search("[A-Z]", run) and re.search("[0-9]", run) for run in mixed)
+        or any(
+            re.search("[a-z]", run) and re.search("[A-Z]", run) and re.search("[0-9]", run) for run in tokens + mixed
+        )
     )
 
 

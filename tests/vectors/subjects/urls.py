@@ -22,7 +22,7 @@ _SITE: dict[str, Any] = {
 _HOSTS = (
     "https://www.example.com/a?b#c", " HTTP:\\\\WWW.Example.COM.\\\t", "http:example.com", "https:////example.com",
     "http://example.com:80/", "https://example.com:00443", "https://example.com:?x", "https://ex%61mple.com",
-    "https://fa\xdf.de", "https://FA\u1e9e.de", "https://\u65e5\u672c\u3002jp\uff0e", "https://\uff45x.com",
+    "https://fa\xdf.de", "https://FA\xdf.de", "https://\u65e5\u672c\u3002jp\uff0e", "https://\uff45x.com",
     "https://\u039f\u0394\u039f\u03a3.gr", "https://\u05e9\u05dc\u05d5\u05dd.com", "https://a_b.c-d.e", "https://1.2.3.x4",
     "https://xn--a.com", "https://xn--ls8h.la", "https://\U0001f4a9.la", "https://e\u0301.com", "https://%C3%BC.de",
     "https://" + "a" * 60 + ".de",
@@ -31,7 +31,9 @@ _NO_HOSTS = (
     "", "example.com", "//example.com", "ftp://example.com", "https://", "https:///", "https://localhost/", "https://a",
     "https://.a.b", "https://a..b", "https://a.b..", "https://user@a.b", "https://@a.b", "https://a:b@c.d", "https://a.b:8",
     "http://a.b:443", "https://a.b:80", "https://a.b:0", "https://a.b:x", "https://1.2.3.4", "https://0x7f.1",
-    "https://a.0x7f", "https://a.7", "https://[::1]", "https://a.local", "https://a.onion", "https://a.b.INTERNAL",
+    "https://a.0x7f", "https://a.7", "https://[::1]",
+    "https://a.local", "https://a.lan", "https://a.b.corp", "https://a.test", "https://FA\u1e9e.de",
+    "https://a.onion", "https://a.b.INTERNAL",
     "https://1.in-addr.arpa", "https://a b.c", "https://a%20b.c", "https://a%40b.c", "https://a%2fb.c", "https://a%zz.b",
     "https://a%ff.b", "https://a\xad.b", "https://a\u200c\u0628.b", "https://a\u05d0.b", "https://\u05d01.b",
     "https://\u0661.b", "https://a\u2135.b", "https://\u0378.b", "https://\ua7cb.b", "https://a\u1806b.c", "https://xn--\xfc.b",
@@ -54,6 +56,7 @@ _PATHS = (
     "https://a.b/\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668",
     "https://a.b/deadbeefdeadbeef", "https://a.b/deadbeefdeadbee", "https://a.b/internationalization/Internationalization",
     "https://a.b/InternationalSpaceStation", "https://a.b/abcdefghijklmno1", "https://a.b/abcdefghijklmn1",
+    "https://a.b/abcDE1f/abcDE12f", "https://a.b/a1b2c3d/a1b2c3de/ab12cd3e/abc12def", "https://a.b/3d4kwide/iPhone15Pro",
     "https://a.b/ABCDEFGHIJKLMNOPQR", "https://a.b/top-10-things-to-do", "https://a.b/Top_10_things_to_do",
     "https://a.b/ab-CD-ef-12-gh-34",
     "https://a.b/aaaaaaaaaaaaaaa+",
@@ -87,6 +90,7 @@ def data() -> dict[str, Any]:
     accept += [_case(_TWO, "https://a.b/c/d/e", 4096, ["a.b"]), _case(_TWO, "https://a.b/" + "c" * 70, _MOST, ["a.b"])]
     refuse = [_case(part, text, most) for part, texts, most in other for text in texts]
     refuse += [_case(_TWO, text, _MOST, ["a.b"]) for text in ("https://b.b/c", "https://x.a.b/", "https://b")]
+    refuse += [_case({"take": "path", "segments": 1}, "https://b.b/c", _MOST, ["a.b"])]
     for wrong in _WRONG:
         require_refused(FormatError, validated, UrlPart, wrong, "it")
     return {

@@ -48,7 +48,7 @@ export interface PolicyTerms {
   readonly leastShare: number;
   /** The most that a campaign may learn of an address: its site, host or path, or any text. */
   readonly take: string;
-  /** The hosts of which a campaign may learn paths of 2 segments and more; other addresses count as "other". */
+  /** The hosts of which a campaign may learn paths; other addresses count as "other". Paths of 2 segments need them. */
   readonly hosts: readonly string[];
   /** The greatest length of a sealed report of either stream. */
   readonly maxReportBytes: number;
@@ -100,7 +100,8 @@ export class Policy {
 
   /** Return the only hosts of which a campaign learns addresses; undefined if it learns those of all. */
   hostsFor({ url }: Terms): ReadonlySet<string> | undefined {
-    return this.#terms !== undefined && needsHosts(url) ? new Set(this.#terms.hosts) : undefined;
+    const hosts = this.#terms?.hosts ?? [];
+    return url?.take === "path" && hosts.length > 0 ? new Set(hosts) : undefined;
   }
 
   /**

@@ -16,7 +16,7 @@ const LABEL = /^[a-z0-9_-]{1,63}$/;
 const MOST_HOST_CHARACTERS = 253;
 const NUMBER = /^(?:[0-9]+|0x[0-9a-f]*)$/;
 /** Last labels of names that are not public. */
-const LOCAL = ["arpa", "internal", "local", "localhost", "onion"];
+const LOCAL = "alt arpa corp home i2p internal intranet invalid lan local localdomain localhost onion private test".split(" ");
 /** What no label has beside other letters than ASCII; browsers differ in the invisible ones. */
 const UNFIT = /[\0-,./:-`{-\x7f\u1806\u180e\u200c\u200d]/;
 const RIGHT_TO_LEFT = "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]";
@@ -30,6 +30,8 @@ const ID_FORMS = [/%[0-9a-f]{2}/i, /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/
 const DIGITS = 8;
 const RUN = /[A-Za-z0-9+]{16,}/g;
 const URL_RUN = /[A-Za-z0-9+_-]{16,}/g;
+const TOKEN = /[A-Za-z0-9]{8,}/g;
+const CHANGES = /[0-9][A-Za-z]+[0-9]+[A-Za-z]|[A-Za-z][0-9]+[A-Za-z]+[0-9]/;
 const WORD = /^(?:[A-Za-z]?[a-z]+|[A-Z]+)$/;
 
 /** Functions of the page that this module uses, so that no bundle has them twice. */
@@ -136,7 +138,8 @@ function labelOf({ nfc, faultOfText }: Tools, label: string, assigned: Assigned)
   const isKnown = Array.from(label).every((letter) => assigned(letter.codePointAt(0) ?? 0));
   if (!isKnown || faultOfText(text, assigned) !== undefined) return undefined;
   const compatible = text.normalize("NFKC");
-  if (UNFIT.test(text + compatible) || compatible.startsWith("xn--")) return undefined;
+  // Browsers differ in the capital sharp s too.
+  if (label.includes("\u1e9e") || UNFIT.test(text + compatible) || compatible.startsWith("xn--")) return undefined;
   if (ANY_RIGHT.test(compatible) && !(ALL_RIGHT.test(compatible) && /^\p{L}/u.test(compatible))) return undefined;
   try {
     const { hostname } = new URL(`https://${text}.a`);
@@ -172,7 +175,12 @@ function isId(segment: string, assigned: Assigned): boolean {
   if (/[@=]/.test(segment.normalize("NFKC")) || ID_FORMS.some((form) => form.test(segment))) return true;
   if ((segment.match(/\p{Nd}/gu) ?? []).length >= DIGITS) return true;
   if ((segment.match(RUN) ?? []).some((run) => !WORD.test(run))) return true;
-  return (segment.match(URL_RUN) ?? []).some((run) => /[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run));
+  if ((segment.match(TOKEN) ?? []).some((run) => CHANGES.test(run) || hasAllKinds(run))) return true;
+  return (segment.match(URL_RUN) ?? []).some(hasAllKinds);
+}
+
+function hasAllKinds(run: string): boolean {
+  return /[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run);
 }
 
 /** Return a text without percent-encoding; undefined if its bytes are not UTF-8. An incomplete escape stays as it is. */
