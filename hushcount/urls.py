@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
-from unicodedata import normalize
+from unicodedata import category, normalize
 from urllib.parse import quote, unquote_to_bytes
 
 from hushcount.formats.unicode13 import is_assigned, nfc
@@ -173,12 +173,17 @@ def label_of(label: str) -> str | None:
         return None
     compatible = normalize("NFKC", text)
     is_right = _ANY_RIGHT.search(compatible) is not None
-    if is_right and (_ALL_RIGHT.fullmatch(compatible) is None or not compatible[0].isalpha()):
+    if is_right and (_ALL_RIGHT.fullmatch(compatible) is None or not _are_letters(compatible)):
         return None
     # Browsers differ in the capital sharp s too.
-    if "\u1e9e" in label or _UNFIT.search(text + compatible) or compatible.startswith("xn--"):
+    if "\u1e9e" in label or _UNFIT.search(text + compatible) or compatible.lower().startswith("xn--"):
         return None
     return _punycode(text)
+
+
+def _are_letters(text: str) -> bool:
+    """Return whether a text has only letters, each with marks after it."""
+    return text[0].isalpha() and all(category(letter)[0] in "LM" for letter in text)
 
 
 def _punycode(text: str) -> str | None:

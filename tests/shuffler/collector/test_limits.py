@@ -329,6 +329,8 @@ def test_connections_beyond_the_most_are_told_to_come_back(tmp_path: Path) -> No
 def test_a_body_that_stays_away_holds_up_no_shutdown_beyond_its_time(tmp_path: Path) -> None:
     site = make_site(tmp_path / "site", collector={"body_seconds": 0.5})
     with running(site) as collector, connect(collector) as connection:
-        connection.sendall(head(collector, 65))
+        connection.sendall(head(collector, 65).replace(b"Host", b"Expect: 100-continue\r\nHost"))
+        # Now the request has begun.
+        assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")
         assert collector.stop() == 0
         assert read_all(connection).startswith(b"HTTP/1.1 408 ")

@@ -101,12 +101,13 @@ def _label(label: str) -> str:
         require(all(values.is_assigned(letter) for letter in label), "other")
         text = values.normal("".join(letter.lower() for letter in label))
         shape = unicodedata.normalize("NFKC", text)
-        require(_fits(text) and not shape.startswith("xn--"), "other")
+        require(_fits(text) and not shape.lower().startswith("xn--"), "other")
         for letter in text + shape:
             plain = ord(letter) > 127 or letter in "abcdefghijklmnopqrstuvwxyz0123456789-"
             require(plain and letter not in "\u1806\u180e\u200c\u200d", "other")
         right = [any(low <= ord(letter) <= high for low, high in _RIGHT) for letter in shape]
-        require(not any(right) or (all(right) and unicodedata.category(shape[0])[0] == "L"), "other")
+        kinds = [unicodedata.category(letter)[0] for letter in shape]
+        require(not any(right) or (all(right) and kinds[0] == "L" and set(kinds) <= {"L", "M"}), "other")
         made = _to_ascii(text)
     require(_NAME.fullmatch(made) is not None, "other")
     return made

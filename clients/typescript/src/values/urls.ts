@@ -139,8 +139,8 @@ function labelOf({ nfc, faultOfText }: Tools, label: string, assigned: Assigned)
   if (!isKnown || faultOfText(text, assigned) !== undefined) return undefined;
   const compatible = text.normalize("NFKC");
   // Browsers differ in the capital sharp s too.
-  if (label.includes("\u1e9e") || UNFIT.test(text + compatible) || compatible.startsWith("xn--")) return undefined;
-  if (ANY_RIGHT.test(compatible) && !(ALL_RIGHT.test(compatible) && /^\p{L}/u.test(compatible))) return undefined;
+  if (label.includes("\u1e9e") || UNFIT.test(text + compatible) || /^xn--/i.test(compatible)) return undefined;
+  if (ANY_RIGHT.test(compatible) && !(ALL_RIGHT.test(compatible) && /^\p{L}[\p{L}\p{M}]*$/u.test(compatible))) return undefined;
   try {
     const { hostname } = new URL(`https://${text}.a`);
     const made = hostname.endsWith(".a") ? hostname.slice(0, -2) : "";
