@@ -75,7 +75,7 @@ def running(site: Site, day: float) -> Window:
 def said_by_doctor(site: Site, day: float) -> str:
     """Return what doctor says of windows that follow, behind what it says of the grid."""
     says = "".join(one.says for one in examine(site.deployment, at(day)) if one.name == "windows of words")
-    return says[max(0, says.find("from 20")) :] if "windows are" in says else ""
+    return says[says.index("from 20") :] if "from 20" in says else ""
 
 
 def counted(site: Site) -> int:
