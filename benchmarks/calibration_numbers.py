@@ -26,7 +26,7 @@ from hushcount.numbers import edges_between
 from hushcount.oracles.simulation import SeededWords
 from hushcount.oracles.tally import Tally
 from hushcount.questions.counted import Counted
-from hushcount.questions.quantiles import Quantiles, quantiles
+from hushcount.questions.quantiles import Quantiles, quantiles, sums_of
 
 SHARES = (0.5, 0.9, 0.99)
 LEAST = 0.935
@@ -82,7 +82,7 @@ class Setting:
 
     def found(self, runs: Sequence[int], confidence: float = 0.95, sampled: bool = False) -> Iterator[Quantiles]:
         """Yield the quantiles of each collection."""
-        yield from (quantiles([one], SHARES, confidence, sampled=sampled) for one in self.results(runs))
+        yield from (quantiles(sums_of([one]), SHARES, confidence, sampled=sampled) for one in self.results(runs))
 
     def results(self, runs: Sequence[int]) -> Iterator[Counted]:
         """Yield the result of each collection."""

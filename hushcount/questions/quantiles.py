@@ -80,8 +80,45 @@ def bins_of(results: Sequence[Counted]) -> Bins:
     return shared_number(results, mean=False, otherwise=otherwise).bins
 
 
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What quantiles are computed from: the numbers of some results, added up to and above the end of each bin.
+
+    Attributes:
+        reports: n, of all results, with those that hold no number.
+        bins: of the campaign.
+        below, above: float64[bins - 1], S and R of each bin but the last.
+        total: number of numbers.
+        variances: of S, of R, and of the total.
+    """
+
+    reports: int
+    bins: Bins
+    below: FloatArray
+    above: FloatArray
+    total: float
+    variances: tuple[FloatArray, FloatArray, float]
+
+
+def sums_of(results: Sequence[Counted]) -> Sums:
+    """Return the sums of at least one result; the quantiles of any shares follow from them.
+
+    Raises:
+        UsageError: there are no reports, or the campaigns have no numbers, or different bins.
+    """
+    bins = bins_of(results)
+    names, ends = bins.names, len(bins) - 1
+    below = [Group(f"to {place}", names[: place + 1]) for place in range(ends)]
+    above = [Group(f"above {place}", names[place + 1 :]) for place in range(ends)]
+    side = side_of(results, [*below, *above, Group("all", names)])
+    count, noise, collisions = errors_of(side)
+    variance = noise**2 + collisions**2
+    variances = variance[:ends], variance[ends:-1], float(variance[-1])
+    return Sums(side.reports, bins, count[:ends], count[ends:-1], float(count[-1]), variances)
+
+
 def quantiles(
-    results: Sequence[Counted],
+    sums: Sums,
     shares: Sequence[float],
     confidence: float = 0.95,
     looks: int | None = None,
@@ -90,46 +127,33 @@ def quantiles(
     """Return the quantile of each share, of the numbers that clients reported; reports without a number are left out.
 
     Args:
-        results: at least one, of campaigns with the same bins.
         shares: of numbers that are at most the quantile, each in (0, 1).
         confidence: of each interval alone, in (0, 1), and of all intervals together (Bonferroni).
         looks: number of all intervals; by default one for each share.
         sampled: whether intervals are of all clients, of whom those that reported are a sample.
 
     Raises:
-        UsageError: a share is out of range, there are no reports, or the campaigns have no numbers.
+        UsageError: a share is out of range.
     """
     wrong = [share for share in shares if not 0.0 < share < 1.0]
     if wrong or not shares:
         raise UsageError(f"share of a quantile is {wrong[0] if wrong else 'missing'}, must be above 0 and below 1")
-    bins, tail = bins_of(results), (1.0 - Levels(confidence=confidence).confidence) / 2.0
+    tail = (1.0 - Levels(confidence=confidence).confidence) / 2.0
     levels = quantile(tail), quantile(tail / (looks or len(shares)))
-    names = bins.names
-    below = [Group(f"to {place}", names[: place + 1]) for place in range(len(bins) - 1)]
-    above = [Group(f"above {place}", names[place + 1 :]) for place in range(len(bins) - 1)]
-    side = side_of(results, [*below, *above, Group("all", names)])
-    count, noise, collisions = errors_of(side)
-    variance = noise**2 + collisions**2
-    # Variances below and above each edge, and of all numbers.
-    parts = variance[: len(below)], variance[len(below) : -1], float(variance[-1])
     found = []
     for share in shares:
-        score = (1.0 - share) * count[: len(below)] - share * count[len(below) : -1]
+        score = (1.0 - share) * sums.below - share * sums.above
         # At the quantile of all clients, T of a sample of N has the variance N phi (1 - phi).
-        sample = share * (1.0 - share) * max(float(count[-1]), 0.0) if sampled else 0.0
-        error = np.sqrt(_error(share, *parts) ** 2 + sample)
+        sample = share * (1.0 - share) * max(sums.total, 0.0) if sampled else 0.0
+        error = np.sqrt(_error(share, *sums.variances) ** 2 + sample)
         # The isotonic regression of the scores reaches 0 where their running sum is least.
         at = int(np.argmin(np.concatenate([[0.0], np.cumsum(score)])))
         found.append(Quantile(share, at, *(_interval(score, z * error, at) for z in levels)))
-    return Quantiles(side.reports, bins, tuple(found))
+    return Quantiles(sums.reports, sums.bins, tuple(found))
 
 
 def changes(
-    before: Sequence[Counted],
-    after: Sequence[Counted],
-    shares: Sequence[float],
-    confidence: float = 0.95,
-    looks: int = 1,
+    before: Sums, after: Sums, shares: Sequence[float], confidence: float = 0.95, looks: int = 1
 ) -> tuple[Change, ...]:
     """Return how much the quantile of each share rose, of all clients, of whom those that reported are a sample.
 
@@ -137,15 +161,14 @@ def changes(
     with half of the error. So it is careful: clients of the two sides need not be independent.
 
     Args:
-        before, after: as `results` of `quantiles`, with the same bins.
+        before, after: of campaigns with the same bins.
         looks: number of all intervals that hold together.
 
     Raises:
         UsageError: as in `quantiles`.
     """
-    half = (1.0 + confidence) / 2.0
-    sides = [quantiles(results, shares, half, looks, sampled=True) for results in (before, after)]
-    bins = bins_of((*before, *after))
+    half, bins = (1.0 + confidence) / 2.0, after.bins
+    sides = [quantiles(sums, shares, half, looks, sampled=True) for sums in (before, after)]
 
     def rise(first: tuple[int, int], then: tuple[int, int]) -> tuple[float, float]:
         (old_low, old_high), (new_low, new_high) = bins.ends(*first), bins.ends(*then)

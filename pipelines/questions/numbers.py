@@ -11,7 +11,7 @@ import pyarrow as pa
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.means import Measured, change_of, mean_of, range_of
-from hushcount.questions.quantiles import bins_of, changes, quantiles
+from hushcount.questions.quantiles import bins_of, changes, quantiles, sums_of
 from pipelines.jobs.table_files import schema_of
 from pipelines.questions.sums import TOTALS, totals_table
 
@@ -72,12 +72,14 @@ def quantile_table(results: Sequence[Counted], shares: Sequence[float], levels: 
     """Return the quantiles of each result, with the columns QUANTILES.
 
     Raises:
-        UsageError: for the same reasons as in `hushcount.questions.quantiles.quantiles`.
+        UsageError: for the same reasons as in `hushcount.questions.quantiles`, or results have different bins.
     """
+    bins_of(results)
     confidence, looks, rows = (levels or Levels()).confidence, (2 * len(results) - 1) * len(shares), []
+    sums = [sums_of([one]) for one in results]
     for place, one in enumerate(results):
-        found = quantiles([one], shares, confidence, looks)
-        risen = changes([results[place - 1]], [one], shares, confidence, looks) if place else ()
+        found = quantiles(sums[place], shares, confidence, looks)
+        risen = changes(sums[place - 1], sums[place], shares, confidence, looks) if place else ()
         for each, change in zip_longest(found.found, risen):
             bin_low, bin_high = found.bins.ends(each.at, each.at)
             (low, high), (low_all, high_all) = found.bins.ends(*each.alone), found.bins.ends(*each.together)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from benchmarks.calibration_numbers import LEAST, SHARES, Setting, held
 from hushcount.errors import UsageError
-from hushcount.questions.quantiles import changes, quantiles
+from hushcount.questions.quantiles import changes, quantiles, sums_of
 from tests.support.statistics import FAILURE
 
 RUNS = 300
@@ -62,17 +62,17 @@ def test_intervals_of_all_people_hold_their_quantile_and_those_of_clients_do_not
 def test_a_quantile_of_the_same_people_is_seldom_said_to_change_and_a_true_rise_is_found() -> None:
     fine, rises = Setting("grr", 6.0, 60, 2_000, "log-normal"), 0
     for draw in range(0, 100, 2):
-        before, after = (next(replace(fine, draw=seed).results([seed])) for seed in (draw, draw + 1))
-        rises += sum(one.alone[0] > 0.0 or one.alone[1] < 0.0 for one in changes([before], [after], SHARES))
+        before, after = (sums_of([*replace(fine, draw=seed).results([seed])]) for seed in (draw, draw + 1))
+        rises += sum(one.alone[0] > 0.0 or one.alone[1] < 0.0 for one in changes(before, after, SHARES))
     # Of intervals that hold 0 in 95 %, more exclude it with probability FAILURE.
     assert rises <= stats.binom.isf(FAILURE, 150, 0.05)
-    before, after = (next(replace(fine, shape=shape).results([0])) for shape in ("log-normal", "even"))
-    found = changes([before], [after], (0.9,), looks=10)
+    before, after = (sums_of([*replace(fine, shape=shape).results([0])]) for shape in ("log-normal", "even"))
+    found = changes(before, after, (0.9,), looks=10)
     assert found[0].alone[0] >= found[0].together[0] > 0.0
-    assert changes([after], [before], (0.9,))[0].alone[1] < 0.0
+    assert changes(after, before, (0.9,))[0].alone[1] < 0.0
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 2.0, float("nan")])
 def test_a_share_is_above_zero_and_below_one(share: float) -> None:
     with pytest.raises(UsageError, match="above 0 and below 1"):
-        quantiles([], [share])
+        quantiles(sums_of([next(EVEN.results([0]))]), [share])
