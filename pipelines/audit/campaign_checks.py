@@ -151,7 +151,7 @@ def windows(view: View) -> Iterator[Finding]:
         begun = max(view.now, view.epochs.collection.epochs[-1].begins)
         until = None
         # A run has not applied a change of the deployment file yet, but clients will have to count by it.
-        for tiling in (view.calendar.at(begun).tiling, view.deployment.windows.tiling):
+        for tiling in dict.fromkeys((view.calendar.at(begun).tiling, view.deployment.windows.tiling)):
             until = listed_until(campaign, tiling, begun)
     except UsageError as error:
         yield Finding(name, "bad", str(error))

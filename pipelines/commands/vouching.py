@@ -128,7 +128,7 @@ def write_policy(
     keys: OperatorKeys,
     out: Annotated[Path, Option(help="Policy file to write, for apps.")] = Path("policy.json"),
     host: Annotated[
-        list[str] | None, Option(help="Host of which the campaign may learn paths of several segments; repeatable.")
+        list[str] | None, Option(help="Only host of which the campaign may learn paths; repeatable.")
     ] = None,
 ) -> Answer:
     """Use it to begin an app. The policy allows the cost of this campaign and no more: read it, ship it with the app.

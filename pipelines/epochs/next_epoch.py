@@ -124,8 +124,7 @@ def follow(
     same_passes = extended(campaign) == campaign.passes
     unchanged = same_keys(campaign, keys)
     calendar = calendar_of(deployment, fold)
-    # The next epoch begins with the next window, so it lists windows of the tiling that is in force then.
-    tiling = calendar.at(calendar.window_at(now).end).tiling
+    tiling = _next_tiling(calendar, now)
     left = _listed_for(tiling, campaign, now)
     if unchanged and same_items and same_passes and left > LEFT and _same_plan(campaign, part, share):
         return None
@@ -143,7 +142,9 @@ def follow(
             named = tracked.model_copy(update={"epochs": (campaign.fingerprint.hex(), following.fingerprint.hex())})
             write_tracked(epochs.directory / ITEMS_FILE, named)
             # Use the present, not the start of the run hours ago: the previous epoch must not end in the past.
-            return publish_alone(deployment, following, made, tiling, calendar.window_at(max(now, clock.now())).end)
+            return publish_alone(
+                deployment, following, made, tiling, calendar.window_at(at := max(now, clock.now())).end, now=at
+            )
 
 
 def earliest_begin(
@@ -169,7 +170,7 @@ def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, calend
     share = None if part.target_rank is None else tracked.target_share
     signer = signer_of(deployment, path, campaign, part, now)
     keys, left = with_evaluator(deployment, epochs, part, keys_of(deployment, campaign, now), now)
-    ahead = windows_of(calendar.at(calendar.window_at(now).end).tiling, now)
+    ahead = windows_of(_next_tiling(calendar, now), now)
     with _made(campaign, keys, epochs.listed, part, share, ahead, signer) as (following, _):
         signed = "unsigned" if signer is None else f"signed by {signer}"
         evaluated = (
@@ -270,6 +271,11 @@ def _same_plan(campaign: Campaign, part: NextEpochPart, share: float | None) -> 
     except ValueError as error:
         raise UsageError(str(error)) from None
     return planned == mechanism.parameters
+
+
+def _next_tiling(calendar: Calendar, now: datetime) -> Tiling:
+    """Return the tiling whose windows the next epoch lists: that in force when it begins, with the next window."""
+    return calendar.at(calendar.window_at(now).end).tiling
 
 
 def _listed_for(tiling: Tiling, campaign: Campaign, now: datetime) -> timedelta:
