@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.pipelines.commands.init.test_whole_way import free_port
+from tests.support.ports import free_port
 from tests.test_pasted import CLIENT, COLLECTOR, README, ROOT, blocks
 
 WINDOW = 60

@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from hushcount import __version__
 from tests.containers.build import EXTRAS
 from tests.containers.site import Site
 from tests.support.jobs import write_lines
+from tests.support.ports import free_port
 
 __all__ = [
     "DEPLOY",
@@ -30,7 +30,6 @@ __all__ = [
     "STANDIN",
     "Site",
     "documented",
-    "free_port",
     "give_to_containers",
     "lay_out",
     "lay_out_evaluator",
@@ -163,9 +162,3 @@ def give_to_containers(directory: Path, *names: str) -> None:
     owned = [f"/site/{name}" for name in names]
     mounted = ["--rm", "--user=0:0", f"--volume={directory}:/site", "--entrypoint=chown", "hushcount-shuffler:0.1.0"]
     subprocess.run(["docker", "run", *mounted, "-R", "10001:10001", *owned], check=True)  # noqa: S603, S607
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

@@ -16,10 +16,11 @@ import pytest
 
 from hushcount import __version__
 from tests.containers.acts import paused
-from tests.containers.deployment import DEPLOY, ITEMS, Site, documented, free_port, give_to_containers, machine
+from tests.containers.deployment import DEPLOY, ITEMS, Site, documented, give_to_containers, machine
 from tests.containers.deployment import paste as pasted
 from tests.containers.engine import docker
 from tests.support.jobs import write_lines
+from tests.support.ports import free_port
 
 PAGE = DEPLOY / "second-party" / "README.md"
 IMAGE = f"hushcount-analyzer:{__version__}"

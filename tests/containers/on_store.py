@@ -13,11 +13,11 @@ import pytest
 
 from pipelines.audit.doctor import examine
 from tests.containers.build import S3
-from tests.containers.deployment import free_port
 from tests.containers.engine import NoEngineError, docker, ensure_engine
 from tests.containers.standins import base
 from tests.support.collecting import collect
 from tests.support.jobs import done
+from tests.support.ports import free_port
 from tests.support.site import Site, at, values
 
 BUCKET = "hushcount"

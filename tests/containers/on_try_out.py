@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from tests.containers.deployment import DEPLOY, ROOT, documented, free_port, machine
+from tests.containers.deployment import DEPLOY, ROOT, documented, machine
 from tests.containers.site import Site
+from tests.support.ports import free_port
 from tests.support.statistics import deviations
 
 PEOPLE = 20_000

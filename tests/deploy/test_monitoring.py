@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,6 +26,7 @@ from tests.deploy.rule_cases import ARRIVED, FAULTS, GOOD, HOURS, STEP, Series
 from tests.shuffler.collector.running import METRICS_TOKEN, make_site, running, wait_for
 from tests.support.collecting import collect
 from tests.support.jobs import done
+from tests.support.ports import free_port
 from tests.support.site import FLOOR, Site, at, values
 
 RULES = DEPLOY / "monitoring" / "rules.yaml"
@@ -271,8 +271,3 @@ def asked(address: str, what: str, **query: str) -> list[dict[str, Any]]:
 
 def names(alerts: list[dict[str, Any]]) -> set[str]:
     return {one["labels"]["alertname"] for one in alerts}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

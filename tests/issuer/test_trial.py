@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.issuer.running import authorization
-from tests.pipelines.commands.init.test_whole_way import free_port
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.commands.init.test_whole_way import free_port
 from tests.support.jobs import cli, done, write_lines
+from tests.support.ports import free_port
 from tests.support.processes import ROOT, process
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import runpy
 import shlex
-import socket
 import time
 from collections.abc import Sequence
 from http.client import HTTPConnection
@@ -16,6 +15,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.many_clients import ManyClients
 from tests.support.collecting import collect
 from tests.support.jobs import cli, done, write_lines
+from tests.support.ports import free_port
 from tests.support.processes import process
 
 FLOOR = 200
@@ -23,12 +23,6 @@ CLIENTS = 3 * FLOOR
 """However a window's end parts them, one side of it has a batch."""
 ITEMS = [f"item-{number}" for number in range(20)]
 PATIENCE = 180.0
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def commands(shown: str) -> list[list[str]]:
