@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from functools import partial
@@ -26,7 +26,16 @@ from hushcount.memory import Memory, place_key
 from hushcount.newest import Untrusted
 from hushcount.policy import Policy
 from hushcount.remembering import remembered
-from hushcount.report_making import asked_by, checked_dictionary, drawn, items_for, named, new_values, sealed
+from hushcount.report_making import (
+    Measurement,
+    asked_by,
+    checked_dictionary,
+    drawn,
+    items_for,
+    named,
+    new_values,
+    sealed,
+)
 from hushcount.sampling import Installation, NotAsked
 from hushcount.spent import Spent
 from hushcount.window_starts import USUAL
@@ -156,17 +165,24 @@ class Client:
             signature = read_campaign_signature(beside) if beside.exists() else None
         return policy.accept(self.campaign, signature, self.log, self.clock.now())
 
-    def report(self, value: str | float) -> bytes:
+    def report(self, value: str | float, by: Mapping[str, str | float] | None = None) -> bytes:
         """Return one sealed frequency report; a value not in the dictionary or not a valid item counts as "other".
 
         A number counts as its bin if the campaign has bins, and otherwise as its text, like "2.5". A URL counts as the
         part of it that the campaign takes, and as "other" if it is no public address, or of a host of which the policy
         allows no paths.
-        """
-        return self.reports([value]).tobytes()
 
-    def reports(self, values: Sequence[str | float], threads: int = 1) -> Octets:
+        Args:
+            by: the client's coordinate on each axis of the campaign; a missing or unlisted one is "other".
+        """
+        measurement = Measurement.of(value, by)
+        return self.reports([measurement.value], by=[dict(measurement.by)]).tobytes()
+
+    def reports(self, values: Sequence[str | float], threads: int = 1, by: Sequence[Mapping[str, str]] = ()) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, all of the same length.
+
+        Args:
+            by: the coordinates of each value; none are "other" on all axes.
 
         Once the budget is spent, reports encode "other", and the memory is not used. Exception: if the memory has an
         answer of this epoch, the whole epoch was already charged, so reports still use the memory.
@@ -181,7 +197,7 @@ class Client:
         """
         self.require_asked()
         mechanism = self.campaign.require_frequency()
-        items = items_for(self.campaign, self.dictionary, values, self._hosts)
+        items = items_for(self.campaign, self.dictionary, values, self._hosts, by)
         recipient = self._sealer(self.campaign.keys.analyzer)
         telling = self._charged("reports", len(values))
         items[telling:] = other_item(mechanism)

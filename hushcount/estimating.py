@@ -16,28 +16,38 @@ from hushcount.oracles.flags import Flag, Flags
 from hushcount.oracles.influence import forged_part
 from hushcount.oracles.tally import Tally
 from hushcount.privacy.unit import repeats_of
+from hushcount.strata import Where
 
 
 def estimated(campaign: Campaign, tally: Tally, items: UInt64Array) -> Estimate:
-    """Return the estimates of a campaign's tally, with the error that repeated answers add."""
+    """Return the estimates of a campaign's tally, with the error that repeated answers add; of all strata together."""
+    if campaign.axes is not None:
+        return summed(campaign, tally, [items[at : at + 1] for at in range(len(items))])
     return campaign.require_frequency().estimate(tally, items).repeated(repeats_of(campaign, tally.senders))
 
 
 def summed(
-    campaign: Campaign, tally: Tally, groups: Sequence[UInt64Array], listed: Dictionary | None = None
+    campaign: Campaign,
+    tally: Tally,
+    groups: Sequence[UInt64Array],
+    listed: Dictionary | None = None,
+    where: Sequence[Where] = (),
 ) -> Estimate:
     """Return the estimate of the sum of each group of distinct items, with the error that repeated answers add.
 
     Args:
         listed: the campaign's dictionary, if the caller has read it; None: this function reads the dictionary if
             needed.
+        where: for each group, the coordinates that its reports must have; none: the groups of all strata.
 
     Raises:
-        UsageError: the error of a sum is unknown, because the dictionary is not in random order
-            (`_require_random_order`).
+        UsageError: the campaign lacks an axis; or the error of a sum is unknown, because the dictionary is not in
+            random order (`_require_random_order`).
         ValueError: as in `Mechanism.sums`.
     """
     mechanism, everything = campaign.require_frequency(), None
+    if campaign.axes is not None or any(where):
+        return mechanism.sums(tally, campaign.cells_of(groups, where)).repeated(repeats_of(campaign, tally.senders))
     larger = [group for group in groups if len(group) > 1]
     if larger and mechanism.encoder.domain is None and (listed := listed or campaign.read_dictionary()) is not None:
         other = np.array([other_item(mechanism)], dtype=np.uint64)
@@ -63,7 +73,12 @@ def flagged(campaign: Campaign, tally: Tally, repeats: Counts) -> Flags:
 
 
 def flagged_counts(campaign: Campaign, tally: Tally, counts: FloatArray) -> Flag:
-    """Return the flag of estimated counts, float64[c] users."""
+    """Return the flag of estimated counts, float64[c] users; of the counts of all cells if the campaign has axes.
+
+    The law of the flag is of one item of the mechanism, so it does not hold for sums of cells.
+    """
+    if campaign.axes is not None:
+        counts = campaign.require_frequency().counts(tally, tally.items)
     alike, forgers = repeats_of(campaign, tally.senders), forged_part(campaign.asked)
     return flagging.counts(campaign.require_frequency(), counts, tally.reports, alike, forgers)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from hushcount.arrays import Octets, UInt64Array
@@ -11,7 +11,7 @@ from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.discovery.making import Making
 from hushcount.discovery.oblivious import Ask
-from hushcount.report_making import asked_by, checked_dictionary, drawn, items_for, named, new_values, sealed
+from hushcount.report_making import asked_by, checked_dictionary, drawn, items_for, measured, named, new_values, sealed
 from hushcount.wire.sealing import Sealer, SealRows, seal_rows
 
 
@@ -49,10 +49,15 @@ class ManyClients:
         """Return one sealed frequency report; at each call it counts as a report of another person."""
         return self.reports([value]).tobytes()
 
-    def reports(self, values: Sequence[str | float], threads: int = 1) -> Octets:
+    def reports(self, values: Sequence[str | float], threads: int = 1, by: Sequence[Mapping[str, str]] = ()) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, like `Client.reports`."""
-        items = items_for(self.campaign, self.dictionary, values)
+        items = items_for(self.campaign, self.dictionary, values, by=by)
         return sealed(self.campaign, self._drawn(items), self._sealer(self.campaign.keys.analyzer), threads)
+
+    def measured(self, lines: Sequence[str], threads: int = 1) -> Octets:
+        """Return the reports of lines that tell a value and the coordinates of a person (`report_making.measured`)."""
+        told = [measured(self.campaign, line) for line in lines]
+        return self.reports([one.value for one in told], threads, [dict(one.by) for one in told])
 
     def discovery_report(self, value: str | float | None) -> bytes:
         """Return one sealed discovery report; at each call it counts as a report of another person."""

@@ -21,6 +21,7 @@ from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import SETTINGS_BYTES, parse_model, read_file, validated
 from hushcount.newest import Newest, Untrusted
+from hushcount.strata import MOST_AXES
 from hushcount.urls import Take
 
 LEAST_SHARE = 0.01
@@ -67,6 +68,9 @@ class PolicyTerms(Part):
         max_length=_MOST_HOSTS,
         description="the only hosts of which a campaign may learn paths; needed for paths of several segments",
     )
+    axes: tuple[Identifier, ...] = Field(
+        default=(), max_length=MOST_AXES, description="axes by which a campaign may break reports down"
+    )
     max_report_bytes: int = Field(default=_REPORT_BYTES, ge=1, le=1 << 30, description="longest sealed report")
     max_dictionary_bytes: int = Field(
         default=USUAL_BYTES, ge=1, le=MOST_BYTES, description="longest dictionary, as fetched and unpacked"
@@ -104,6 +108,7 @@ class Policy(PolicyTerms):
             must not report them to a campaign that takes texts, because this campaign would learn whole URLs.
         hosts: the only hosts of which a campaign may learn paths; another address counts as "other". A campaign that
             takes 2 segments and more needs them.
+        axes: the names of the only axes by which a campaign may break reports down.
         max_report_bytes: the most bytes of a sealed report, of either stream.
         max_dictionary_bytes: the most bytes of a dictionary that a sender fetches and keeps, both as fetched and
             unpacked.
@@ -209,6 +214,12 @@ class Policy(PolicyTerms):
                 f"campaign {campaign.id} takes {campaign.url.segments} segments of the path of addresses, the policy "
                 "names no hosts: do not report to it, or add to hosts those of which it may learn paths"
             )
+        axes = () if campaign.axes is None else campaign.axes.listed
+        if strange := [axis.name for axis in axes if axis.name not in self.axes]:
+            raise Untrusted(
+                f"campaign {campaign.id} breaks reports down by {' and '.join(strange)}, the policy allows "
+                f"{' and '.join(self.axes) or 'no axis'}: do not report to it, or add the axis to axes in the policy"
+            )
         if campaign.sample is not None:
             self._require_sample(campaign.id, campaign.sample)
         return min(key.not_after for key in vouching)
@@ -279,6 +290,7 @@ def terms_of(
         "layers": () if campaign.sample is None else (campaign.sample.layer,),
         "take": taken_of(campaign),
         "hosts": tuple(hosts),
+        "axes": () if campaign.axes is None else tuple(axis.name for axis in campaign.axes.listed),
         # The bound is not the present length of reports, because a larger dictionary makes reports longer.
         "max_report_bytes": max(longest, _REPORT_BYTES),
         "max_dictionary_bytes": max(0 if dictionary is None else len(dictionary.text), USUAL_BYTES),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from hushcount.errors import UsageError
 from hushcount.items import fault_of_text
 from hushcount.numbers import position_of, text_of_number
 from hushcount.randomness import SystemWords
+from hushcount.strata import COORDINATE
 from hushcount.wire.sealing import Octets, Sealer
 
 
@@ -50,19 +53,62 @@ def plain_text(value: str | float) -> str:
         return "Infinity" if value > 0 else "-Infinity"
 
 
+_MAY_BE_LISTED = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,63}}={COORDINATE}").fullmatch
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What an app reports: a value as text, and the client's coordinates by axis, those that a campaign may list."""
+
+    value: str = field(repr=False)
+    by: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of(cls, value: str | float, by: Mapping[str, str | float] | None = None) -> Measurement:
+        """Return what an app gave; UsageError: a value is neither a str nor a number, or an axis is no str."""
+        if by is not None and (not isinstance(by, Mapping) or not all(isinstance(name, str) for name in by)):
+            raise UsageError(f"by is a {type(by).__name__}, must be a mapping from the names of axes to coordinates")
+        texts = [(name, plain_text(one)) for name, one in (by or {}).items()]
+        return cls(plain_text(value), tuple((name, one) for name, one in texts if _MAY_BE_LISTED(f"{name}={one}")))
+
+
+def measured(campaign: Campaign, line: str) -> Measurement:
+    """Return what a line of a file tells: a value, and after it, with tabs between, a coordinate on each axis.
+
+    Coordinates that are missing at the end are "other". Without axes the whole line is the value.
+    """
+    if campaign.axes is None:
+        return Measurement(line)
+    names = [axis.name for axis in campaign.axes.listed]
+    value, *coordinates = line.split("\t", len(names))
+    return Measurement(value, tuple(zip(names, coordinates, strict=False)))
+
+
 def items_for(
     campaign: Campaign,
     dictionary: Dictionary | None,
     values: Sequence[str | float],
     hosts: Collection[str] | None = None,
+    by: Sequence[Mapping[str, str]] = (),
 ) -> UInt64Array:
-    """Return uint64[n]: the item of each value (`Campaign.item_of`); for a mean, a point that is drawn."""
+    """Return uint64[n]: the item of each value (`Campaign.item_of`); for a mean, a point that is drawn; or the cell.
+
+    Args:
+        hosts: as in `Campaign.item_of`.
+        by: coordinates of each value; none are "other" on all axes.
+    """
     mechanism, texts = campaign.require_frequency(), [plain_text(value) for value in values]
     if campaign.number is not None and campaign.number.mean:
         low, high = campaign.number.bins.values
         positions = np.array([position_of(text, low, high) for text in texts], dtype=np.float64)
         return campaign.require_line().points(positions, SystemWords().words(len(texts)))
-    return items_of(mechanism, dictionary, [campaign.item_of(text, hosts) for text in texts])
+    items = items_of(mechanism, dictionary, [campaign.item_of(text, hosts) for text in texts])
+    if campaign.axes is None:
+        return items
+    if by and len(by) != len(texts):
+        raise UsageError(f"by has the coordinates of {len(by)} values, must be of {len(texts)}")
+    places = [campaign.axes.strata.place(one) for one in by or [{}] * len(texts)]
+    return campaign.require_cells().number(items, np.array(places, dtype=np.uint64))
 
 
 def drawn(campaign: Campaign, items: UInt64Array) -> Octets:

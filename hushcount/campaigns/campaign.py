@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dictionary
+from hushcount.arrays import UInt64Array
+from hushcount.campaigns.dictionary import MOST_ITEMS, Dictionary, in_random_order, other_item, read_dictionary
 from hushcount.campaigns.parts import (
     COLLECTOR,
     DAY_SECONDS,
     MOST_COLLECTORS,
     MOST_PASSES_A_DAY,
+    AxesPart,
     DictionaryPart,
     DiscoveryPart,
     Identifier,
@@ -39,9 +42,10 @@ from hushcount.formats.reading import parse_model, read_file
 from hushcount.formats.unicode13 import VERSION, Version
 from hushcount.formats.whole_files import write_once
 from hushcount.items import MOST_ITEM_BYTES, canonical
-from hushcount.oracles.catalogue import MEANS, build
+from hushcount.oracles.catalogue import MEANS, build, frequency_oracle
 from hushcount.oracles.encoders.line import Line
 from hushcount.oracles.mechanism import Mechanism
+from hushcount.strata import Cells, Where
 from hushcount.window_starts import Starts
 from hushcount.wire.sealing import SEAL_BYTES
 
@@ -80,6 +84,7 @@ class Campaign(Part):
     passes: PassesPart | None = Field(
         default=None, description="tokens that an issuer signs; absent: each client makes its own"
     )
+    axes: AxesPart | None = Field(default=None, description="what clients are broken down by; absent: nothing")
     windows: WindowsPart | None = Field(
         default=None, description="when windows begin; absent: windows have the length that the app states"
     )
@@ -108,7 +113,7 @@ class Campaign(Part):
             wrong.append("mechanism, discovery: at least one of them must be given")
         if self.mechanism is None and self.dictionary is not None and self.discovery is None:
             wrong.append("dictionary: is of no use without a mechanism or discovery")
-        wrong += [*self._wrong_of_numbers(), *self._wrong_of_urls()]
+        wrong += [*self._wrong_of_numbers(), *self._wrong_of_urls(), *self._wrong_of_axes()]
         if self.memory and self.mechanism is None:
             wrong.append("memory: is of no use without a mechanism, because discovery reports hold no noise")
         if self.memory_values > 1 and not self.memory:
@@ -163,6 +168,64 @@ class Campaign(Part):
         if self.url.segments is not None and self.discovery is not None and not self.is_oblivious:
             yield 'url: paths can be guessed, so their discovery must have the hash "oblivious"'
 
+    def _wrong_of_axes(self) -> Iterator[str]:
+        if self.axes is None:
+            return
+        if self.mechanism is None or self.dictionary is None or (self.number is not None and self.number.mean):
+            yield "axes: need a mechanism and a dictionary, and no mean"
+        elif len(self.require_cells()) > MOST_ITEMS:
+            yield f"axes: {len(self.require_cells()):,} cells of items and strata, must be at most {MOST_ITEMS:,}"
+        elif frequency_oracle(self.mechanism.name).seeded:
+            yield f"axes: {self.mechanism.name} adds cells up to a sketch: take another mechanism, such as ais"
+
+    def cells_of(self, groups: Sequence[UInt64Array], where: Sequence[Where] = ()) -> list[UInt64Array]:
+        """Return the cells of groups of the dictionary's items, uint64[size] each; `other` is an item too.
+
+        Args:
+            where: for each group, the coordinates of the strata; none: all strata.
+
+        Raises:
+            UsageError: the campaign lacks axes, an axis or a coordinate.
+        """
+        cells, axes = self.require_cells(), self.require_axes()
+        strata = {one: axes.strata.places(dict(one)) for one in {*where} or {()}}
+        chosen = [strata[one] for one in where or [()] * len(groups)]
+        items = np.concatenate([np.repeat(group, len(one)) for group, one in zip(groups, chosen, strict=True)])
+        places = np.concatenate([np.tile(one, len(group)) for group, one in zip(groups, chosen, strict=True)])
+        sizes = [len(group) * len(one) for group, one in zip(groups, chosen, strict=True)]
+        # All at once, because the order of cells is computed for many of them as fast as for one.
+        return np.split(cells.number(items, places), np.cumsum(sizes)[:-1])
+
+    def require_axes(self) -> AxesPart:
+        """Return what clients are broken down by; UsageError: nothing."""
+        if self.axes is None:
+            raise UsageError(f"campaign {self.id} has no axes: leave --by and --where out, or make one with --by")
+        return self.axes
+
+    def require_cells(self) -> Cells:
+        """Return the numbers of the cells of items and strata; UsageError: the campaign has no axes."""
+        axes, items = self.require_axes(), 0 if self.dictionary is None else self.dictionary.items
+        return Cells(items, len(axes.strata), bytes.fromhex(axes.key))
+
+    @property
+    def other(self) -> int:
+        """The reserved item "other", of all values that are not listed; in an open domain no text has its number."""
+        if self.axes is not None and self.dictionary is not None:
+            return self.dictionary.items
+        return other_item(self.require_frequency())
+
+    @property
+    def cells_an_item(self) -> int:
+        """The number of cells whose counts add up to that of an item: the strata."""
+        return 1 if self.axes is None else len(self.axes.strata)
+
+    @property
+    def domain(self) -> int | None:
+        """The number of cells that the mechanism counts, with "other"; None: the open domain."""
+        if self.dictionary is None:
+            return None
+        return self.dictionary.items + 1 if self.axes is None else len(self.require_cells())
+
     def item_of(self, value: str, hosts: Collection[str] | None = None) -> str:
         """Return the item that a client reports for a value: a number's bin, a part of a URL, or the value in its NFC.
 
@@ -181,7 +244,7 @@ class Campaign(Part):
     @cached_property
     def frequency(self) -> Mechanism | None:
         """The mechanism of the frequency reports; None if the campaign carries only discovery reports."""
-        part, domain = self.mechanism, None if self.dictionary is None else self.dictionary.items + 1
+        part, domain = self.mechanism, self.domain
         try:
             return None if part is None else build(part.name, part.epsilon, domain, part.parameters)
         except ValueError as error:

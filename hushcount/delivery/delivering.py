@@ -24,6 +24,7 @@ from hushcount.delivery.verdicts import MOST_REFUSALS, Verdict
 from hushcount.delivery.waiting import Claimed, Waiting
 from hushcount.delivery.waits import pause
 from hushcount.errors import HushcountError
+from hushcount.report_making import Measurement
 from hushcount.sampling import NotAsked
 
 _MOST_REPORTS = 1000
@@ -172,7 +173,7 @@ class Deliverer:
 
     def _closed(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
         """Turn reports that came too late into plain values, to make new reports; drop reports without a value."""
-        kept = [one.value is not None for one in claimed.waiting]
+        kept = [one.measurement is not None for one in claimed.waiting]
         if not done.asked:
             # Fetch the campaign file even if no report is made anew, because the next reports must be of the present
             # epoch.
@@ -188,7 +189,7 @@ class Deliverer:
             return client
         self.arrivals.given_up(claimed, verdict.at)
         for place, one in enumerate(claimed.waiting):
-            plain = [Waiting("", one.stream, b"", one.value, one.due)] if kept[place] else []
+            plain = [Waiting("", one.stream, b"", one.measurement, one.due)] if kept[place] else []
             if self.queue.replace(claimed, place, plain) and not plain:
                 self._drop(done, verdict.reason, 1, claimed.stream)
         return client
@@ -202,7 +203,7 @@ class Deliverer:
             try:
                 self.arrivals.require_room(client.campaign, streams, anew=True)
                 for stream in streams:
-                    ready.append(self.maker.made(client, stream, one.value or "", keep_value=True))
+                    ready.append(self.maker.made(client, stream, one.measurement or Measurement(""), keep_value=True))
             except NotAsked:
                 reason = "not_asked"
             except BudgetSpent:

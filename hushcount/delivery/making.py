@@ -18,6 +18,7 @@ from hushcount.delivery.waiting import Waiting, new_evaluation
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, random_seconds
 from hushcount.discovery.making import PendingDiscovery
 from hushcount.formats.client_files import ThreadLock
+from hushcount.report_making import Measurement
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,22 +129,22 @@ class Maker:
     clock: Clock = MACHINE
     collector: str | None = None
 
-    def made(self, client: Client, stream: Stream, value: str, keep_value: bool) -> Made:
+    def made(self, client: Client, stream: Stream, measurement: Measurement, keep_value: bool) -> Made:
         """Make a report of a value; raises the same errors as `Client.report` and `Client.discovery_report`."""
-        campaign, kept = client.campaign, value if keep_value else None
+        campaign, kept = client.campaign, measurement if keep_value else None
         fingerprint, due = campaign.fingerprint.hex(), self.clock.seconds() + random_seconds(self.delay)
         waiting = partial(
             Waiting,
             fingerprint,
             stream,
-            value=kept,
+            measurement=kept,
             collector=collector_name(campaign, self.collector),
             cap=campaign.shuffle.cap,
             period=(period := 0 if campaign.passes is None else campaign.passes.seconds),
         )
         if stream == "reports":
-            return Made(waiting(client.report(value), due=due))
-        wanted = _discoverable(client, value)
+            return Made(waiting(client.report(measurement.value, dict(measurement.by)), due=due))
+        wanted = _discoverable(client, measurement.value)
         if not campaign.is_oblivious:
             return Made(waiting(client.discovery_report(wanted), due=due))
         # The evaluation is asked for at the random time `due`, and the blank is sent at another random time, so neither

@@ -28,6 +28,7 @@ from hushcount.delivery.database import Database
 from hushcount.delivery.waiting import EVALUATION, Claimed, Settled, Turn, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
 from hushcount.errors import HushcountError
+from hushcount.report_making import Measurement
 
 _SCHEMA = (
     # first_window: when the window of the first attempt began; NULL before it. is_tried: whether an attempt may have
@@ -43,6 +44,8 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS documents (campaign TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
     " signature BLOB, refresh_at REAL NOT NULL, PRIMARY KEY (campaign, name))",
 )
+
+_COORDINATES = b"\xff"
 
 
 def _ahead(column: str, of_evaluation: int, of_other: int) -> str:
@@ -359,19 +362,26 @@ class Queue:
 
 def _columns(one: Waiting) -> tuple[object, ...]:
     named = one.fingerprint, one.stream or "", one.collector, one.cap, one.period
-    return *named, one.body, _octets(one.value), one.due, one.claim, one.claimed_until
+    value = None if one.measurement is None else _octets(one.measurement)
+    return *named, one.body, value, one.due, one.claim, one.claimed_until
 
 
 def _waiting(row: _Row) -> Waiting:
-    body, value = bytes(row.body), _text(row.value)
-    found = Waiting(row.fingerprint, row.stream or None, body, value, row.due)
+    kept = None if row.value is None else _measurement(row.value)
+    found = Waiting(row.fingerprint, row.stream or None, bytes(row.body), kept, row.due)
     return replace(found, collector=row.collector, cap=row.cap, period=row.period)
 
 
-def _octets(value: str | None) -> bytes | None:
-    """Return a value as it is stored: as bytes, because a text in SQLite cannot hold a lone surrogate."""
-    return None if value is None else value.encode(errors="surrogatepass")
+def _octets(kept: Measurement) -> bytes:
+    """Return a value as it is stored: as bytes, because a text in SQLite cannot hold a lone surrogate.
+
+    Coordinates come after a byte that no text has.
+    """
+    by = ",".join(f"{axis}={coordinate}" for axis, coordinate in kept.by)
+    return kept.value.encode(errors="surrogatepass") + (_COORDINATES + by.encode() if by else b"")
 
 
-def _text(octets: bytes | None) -> str | None:
-    return None if octets is None else octets.decode(errors="surrogatepass")
+def _measurement(octets: bytes) -> Measurement:
+    value, _, by = octets.partition(_COORDINATES)
+    parts = (part.partition("=") for part in by.decode().split(",") if part)
+    return Measurement(value.decode(errors="surrogatepass"), tuple((axis, coordinate) for axis, _, coordinate in parts))

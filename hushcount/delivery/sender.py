@@ -31,7 +31,7 @@ from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.memory import ClientMemory
 from hushcount.newest import Untrusted
 from hushcount.policy import Policy, checked_policy
-from hushcount.report_making import plain_text
+from hushcount.report_making import Measurement
 from hushcount.sampling import Installation
 from hushcount.spent import Spent
 from hushcount.window_starts import Starts
@@ -134,7 +134,7 @@ class Sender:
         )
         self._is_durable, self._background = home is not None, Background(self._deliverer, self._tell, clock)
 
-    def report(self, value: str | float) -> Reported:
+    def report(self, value: str | float, by: Mapping[str, str | float] | None = None) -> Reported:
         """Make and queue the reports of one value, one for each stream of the campaign; return what became of them.
 
         If a value is too long for discovery, its discovery report is a blank.
@@ -143,17 +143,20 @@ class Sender:
         file when the thread starts. If no thread has fetched a campaign file, the first report may fetch it, and the
         time of this request reveals the time of use.
 
+        Args:
+            by: the client's coordinate on each axis of the campaign; a missing or unlisted one is "other".
+
         Returns:
             QUEUED: all reports of the value wait to be sent, or the value itself waits (`keep_values`). With any other
             word at least one report was not made; `dropped` counts the words, and `log` has a sentence for each.
 
         Raises:
-            UsageError: the value is neither a str nor a number. With `strict`, the error that a word of `Reported`
-                stands for.
+            UsageError: the value or a coordinate is neither a str nor a number. With `strict`, the error that a word of
+                `Reported` stands for.
         """
-        text = plain_text(value)
+        measurement = Measurement.of(value, by)
         try:
-            self._report(text)
+            self._report(measurement)
         except (HushcountError, OSError) as error:
             if self._strict:
                 raise
@@ -242,7 +245,7 @@ class Sender:
         """The newest events of this object in this process; no event contains a value."""
         return self._log.events()
 
-    def _report(self, value: str) -> None:
+    def _report(self, measurement: Measurement) -> None:
         if self._unmade is not None:
             # Somebody may have made the folder since, so that others can change it.
             own_folder(self._unmade)
@@ -258,7 +261,7 @@ class Sender:
         if client is None:
             self._require_kept_value()
             self._queue.require_room(1)
-            self._put([Made(Waiting("", None, b"", value, self._clock.seconds()))], "waits")
+            self._put([Made(Waiting("", None, b"", measurement, self._clock.seconds()))], "waits")
             return
         client.require_asked()
         self._queue.require_room(len(client.campaign.streams))
@@ -266,7 +269,7 @@ class Sender:
         ready: list[Made] = []
         try:
             for stream in client.campaign.streams:
-                ready.append(self._maker.made(client, stream, value, self._keep_values))
+                ready.append(self._maker.made(client, stream, measurement, self._keep_values))
         finally:
             # A report that was charged is sent, even if the budget does not suffice for the report of the other stream.
             self._put(ready, "queued")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hushcount.campaigns.campaign import Stream
+from hushcount.report_making import Measurement
 
 EVALUATION = "evaluation-"
 """Names of claims for an evaluation begin with this text; such claims last longer than claims for sending."""
@@ -14,7 +15,7 @@ EVALUATION = "evaluation-"
 
 @dataclass(frozen=True)
 class Waiting:
-    """A report that waits to be sent, with its plain `value` if the app keeps plain values.
+    """A report that waits to be sent, with the plain `measurement` if the app keeps plain values.
 
     A plain value without a report waits for a campaign file; its fingerprint is empty, and its stream is the stream of
     the report to make, or None for all streams of the campaign.
@@ -31,7 +32,7 @@ class Waiting:
     fingerprint: str
     stream: Stream | None
     body: bytes
-    value: str | None = None
+    measurement: Measurement | None = None
     due: float = 0.0
     claim: str = ""
     claimed_until: float = 0.0

@@ -39,6 +39,7 @@ class Influence:
         up: the most users that one report can add.
         down: the most users that one report can take; positive.
         items: g, the most items that one report supports, and so raises at once; None in an open domain.
+            Of groups of `size` items, the most groups.
         share: the share of all items, or of all strings, that these are.
 
     Reference: Cao, Jia, Gong 2021, *Data Poisoning Attacks to Local Differential Privacy Protocols*; the tests run its
@@ -59,9 +60,10 @@ def influence(mechanism: Mechanism, size: int = 1) -> Influence:
     """
     law, domain = mechanism.law, mechanism.encoder.domain
     reach = mechanism.encoder.reach(mechanism.responder.most_cells)
-    items = None if domain is None else int(reach * domain)
+    raised = None if domain is None else int(reach * domain)
     gain, other = float(law.gain), size * float(law.other)
-    most = size if items is None else min(size, items)
+    most = size if raised is None else min(size, raised)
+    items = None if raised is None or domain is None else min(raised, domain // size)
     return Influence((most - other) / gain, (other - size * law.least) / gain, items, float(reach))
 
 

@@ -13,7 +13,7 @@ from hushcount.privacy.amplification import Amplified, amplify, closed_form_epsi
 from hushcount.privacy.guarantees import Discovery, Local, Released, Shuffled, Statement
 from hushcount.privacy.joint import Window, part_of
 from hushcount.privacy.unit import Unit, Units, repeats_of, rule_of, unit_of
-from hushcount.privacy.words import exact_sentences, plain_sentences, sample_sentence
+from hushcount.privacy.words import axes_sentence, exact_sentences, plain_sentences, sample_sentence
 from hushcount.senders import Senders
 
 _BITS = 6
@@ -58,6 +58,8 @@ def statement(
     unit = units.text if len(covered) > 1 else units.reports.text if "reports" in covered else units.discovery.text
     result = Statement(unit, units.reports.per, senders.way, local, shuffled, found, total)
     asked = [] if campaign.sample is None else [sample_sentence(campaign.sample)]
+    if campaign.axes is not None and "reports" in covered:
+        asked.append(axes_sentence(campaign.axes))
     sentences = [*exact_sentences(result, units, covered, reports), *([refusal] if refusal else []), *asked]
     return replace(result, plain=(*plain_sentences(result, units), *asked), sentences=tuple(sentences))
 

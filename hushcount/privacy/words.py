@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.campaigns.parts import SamplePart
+from hushcount.campaigns.parts import AxesPart, SamplePart
 from hushcount.maths.figures import LARGEST, odds_of, rounded_up, within
 from hushcount.privacy.guarantees import Discovery, Released, Statement
 from hushcount.privacy.unit import Unit, Units
@@ -78,6 +78,15 @@ def sample_sentence(sample: SamplePart) -> str:
         f"A sample of {sample.share:.4g} of all clients is asked, in layer {sample.layer}: nothing is gained by "
         "sampling, because a report shows that its client was asked; other campaigns of the layer do not ask the same "
         "client, as long as its random id lives."
+    )
+
+
+def axes_sentence(axes: AxesPart) -> str:
+    """Return what axes add to a statement: the guarantee is of value and coordinates together."""
+    named = ", ".join(axis.name for axis in axes.listed)
+    return (
+        f"A report tells a value together with {named}: what is said here of a value holds for all of them together, "
+        "at the same figures."
     )
 
 

@@ -136,8 +136,7 @@ def changes(
     adjusted = benjamini_hochberg(p)
     corrected = _corrected(both, adjusted, 2.0 * tail)
     ratio_low, ratio_high = both.ratio(tail)
-    sizes = np.array([len(group.items) for group in groups], dtype=np.int64)
-    down, up = forged_moves(before, after, sizes, was, now)
+    down, up = forged_moves(before, after, groups, was, now)
     return Changes(
         names=tuple(group.name for group in groups),
         reports_before=both.before.reports,

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hushcount.arrays import IntArray
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, known_items
 from hushcount.campaigns.parts import NumberPart
@@ -16,14 +17,20 @@ from hushcount.estimating import estimated, summed
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
+from hushcount.strata import Where
 
 
 @dataclass(frozen=True)
 class Group:
-    """Items that are counted together: distinct, in their canonical spelling (`items.canonical`), at least one."""
+    """Items that are counted together: distinct, in their canonical spelling (`items.canonical`), at least one.
+
+    Attributes:
+        where: axes with a coordinate: only reports with these coordinates count. Without, those of all strata do.
+    """
 
     name: str
     items: tuple[str, ...]
+    where: Where = ()
 
     def __post_init__(self) -> None:
         if not self.items:
@@ -69,7 +76,13 @@ class Counted:
         # All at once, because ten thousand groups of one item would take ten thousand times as many steps.
         every = known_items(self._mechanism, self.dictionary, [item for group in groups for item in group.items])
         numbers = np.split(every, np.cumsum([len(group.items) for group in groups])[:-1])
-        return summed(self.campaign, self.tally, numbers, self.dictionary)
+        return summed(self.campaign, self.tally, numbers, self.dictionary, [group.where for group in groups])
+
+    def sizes(self, groups: Sequence[Group]) -> IntArray:
+        """Return int64[g]: how many items of the mechanism each group is, which are cells if the campaign has axes."""
+        axes = self.campaign.axes
+        strata = [1 if axes is None else len(axes.strata.places(dict(group.where))) for group in groups]
+        return np.array([len(group.items) for group in groups], dtype=np.int64) * np.array(strata, dtype=np.int64)
 
     @property
     def _mechanism(self) -> Mechanism:

@@ -32,7 +32,7 @@ def power_of(both: Compared, ratio: float, level: float = 0.05) -> FloatArray:
     """
     if not 0.0 < ratio < np.inf:
         raise UsageError(f"ratio is {ratio}, must be above 0 and finite: 1.2 for a rise of 20 %")
-    return _power(both, np.full(len(both.before.sizes), ratio), level)
+    return _power(both, np.full(len(both.before.share), ratio), level)
 
 
 def least_of(both: Compared, power: float = 0.8, level: float = 0.05) -> FloatArray:

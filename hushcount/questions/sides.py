@@ -92,12 +92,12 @@ class Side:
     Attributes:
         results: as `added_up` makes them.
         estimates: one for each result, of the groups, in users.
-        sizes: int64[g], items of each group.
+        sizes: for each result int64[g], how many of its items each group is (`Counted.sizes`).
     """
 
     results: tuple[Counted, ...]
     estimates: tuple[Estimate, ...]
-    sizes: IntArray
+    sizes: tuple[IntArray, ...]
 
     @property
     def reports(self) -> int:
@@ -118,9 +118,10 @@ class Side:
     def counted(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
         """For each result (users, items), float64[g] each, of the items that K counts: a group, or all other items."""
         found = []
-        for result, one, law in zip(self.results, self.estimates, self._laws, strict=True):
-            items = 0 if result.dictionary is None else len(result.dictionary.items) + 1
-            sizes = np.where(law.turned, np.maximum(items - self.sizes, 1), self.sizes).astype(np.float64)
+        for result, one, law, own in zip(self.results, self.estimates, self._laws, self.sizes, strict=True):
+            listed = result.dictionary
+            items = 0 if listed is None else (len(listed.items) + 1) * result.campaign.cells_an_item
+            sizes = np.where(law.turned, np.maximum(items - own, 1), own).astype(np.float64)
             found.append((np.where(law.turned, result.reports - one.count, one.count), sizes))
         return tuple(found)
 
@@ -132,7 +133,7 @@ class Side:
         supports, a `Law` gives the noise at any share. Otherwise the estimate's noise at its own share is used, because
         noise hardly depends on the share.
         """
-        total = np.zeros(len(self.sizes))
+        total = np.zeros(len(self.share))
         for result, one, law in zip(self.results, self.estimates, self._laws, strict=True):
             answered = float(one.repeats * result.reports)
             held = np.clip(one.count / result.reports if share is None else share, 0.0, 1.0)
@@ -187,5 +188,4 @@ def side_of(results: Sequence[Counted], groups: Sequence[Group]) -> Side:
         raise UsageError("0 groups were given, must be at least 1")
     whole = added_up(results)
     require_counted(whole, groups)
-    sizes = np.array([len(group.items) for group in groups], dtype=np.int64)
-    return Side(whole, tuple(result.sums(groups) for result in whole), sizes)
+    return Side(*zip(*((one, one.sums(groups), one.sizes(groups)) for one in whole), strict=True))

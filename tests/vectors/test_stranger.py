@@ -27,6 +27,7 @@ from tests.vectors.stranger import (
     numbers,
     passes,
     spending,
+    strata,
     trust,
     urls,
     values,
@@ -298,6 +299,11 @@ def windows(entry: Entry) -> Entry:
     return delivery.window(entry)
 
 
+def cell(entry: Entry) -> Entry:
+    strata.check(entry["axes"])
+    return {"cell": strata.cell(entry["axes"], entry["items"], entry["item"], entry["by"])}
+
+
 def address(entry: Entry) -> Entry:
     if "text" not in entry:
         urls.check(entry["url"], {})
@@ -326,6 +332,7 @@ READERS: dict[str, Callable[[Entry], Any]] = {
     "signatures": signature,
     "thresholds": threshold,
     "tokens": token,
+    "strata": cell,
     "urls": address,
     "windows": windows,
 }

@@ -19,6 +19,7 @@ from hushcount.delivery.posting import COLLECTOR, held_until
 from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.waiting import Claimed, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
+from hushcount.report_making import Measurement
 from hushcount.window_starts import Starts
 from tests.hushcount.delivery.fake_collector import campaign
 
@@ -52,7 +53,11 @@ def claimed(one: Arrivals) -> Claimed:
 def test_a_waiting_value_takes_the_place_of_a_report_of_each_stream_or_of_its_own() -> None:
     one = arrivals()
     one.queue.put(
-        [Waiting("", None, b"", "x"), Waiting("", "reports", b"", "y"), Waiting(ONE, "discovery", b"d", cap=3)]
+        [
+            Waiting("", None, b"", Measurement("x")),
+            Waiting("", "reports", b"", Measurement("y")),
+            Waiting(ONE, "discovery", b"d", cap=3),
+        ]
     )
     assert [room(one, cap) for cap in (2, 3)] == [False, True]
     assert [room(one, cap, "discovery") for cap in (2, 3)] == [False, True]

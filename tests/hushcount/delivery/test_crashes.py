@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.waiting import Waiting
+from hushcount.report_making import Measurement
 from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, sender
 
 # Python 3.12 and later warn of what is tested here.
@@ -251,7 +252,7 @@ def test_opting_out_empties_the_folder_of_all_campaigns_as_the_budget_is_of_all(
 ) -> None:
     other = Queue(database(tmp_path / "queue.sqlite"), "others")
     other.note("token", "theirs")
-    other.put([Waiting("", None, b"", "very secret")])
+    other.put([Waiting("", None, b"", Measurement("very secret"))])
     one = sender(collector, tmp_path)
     one.report("one")
     one.forget()

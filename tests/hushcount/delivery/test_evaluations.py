@@ -15,6 +15,7 @@ from hushcount.budget import Budget
 from hushcount.delivery import Delivery, Site
 from hushcount.delivery.making import Maker
 from hushcount.errors import NotYet, UsageError
+from hushcount.report_making import Measurement
 from tests.hushcount.delivery.evaluating import NEW, evaluating, hash_of, is_on_disk, pass_time, read, values
 from tests.hushcount.delivery.fake_collector import REPORTED, FakeCollector, oblivious, refused, sender, wait_for
 from tests.hushcount.delivery.test_arrivals import NOON
@@ -96,7 +97,7 @@ def test_a_evaluation_waits_a_random_time_that_is_drawn_alike_for_every_value(
     assert client is not None
     for value in KINDS.values():
         drawn.clear()
-        made = Maker(600.0, 60.0).made(client, "discovery", value, keep_value=False)
+        made = Maker(600.0, 60.0).made(client, "discovery", Measurement(value), keep_value=False)
         assert drawn == [600.0, 600.0]
         assert made.evaluation is not None
         assert (made.evaluation.until - made.evaluation.due, made.waiting.claimed_until) == (

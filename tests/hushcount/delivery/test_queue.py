@@ -19,6 +19,7 @@ from hushcount.delivery.queue import Queue, QueueFull, database
 from hushcount.delivery.waiting import EVALUATION, Claimed, Settled, Turn, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
 from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.report_making import Measurement
 from hushcount.window_starts import Starts
 
 # Python 3.12 and later warn of what is tested here.
@@ -29,7 +30,7 @@ A, B, C = (EVALUATION + letter for letter in "abc")
 
 
 def waiting(number: int, fingerprint: str = ONE, due: float = NOW, **facts: str) -> Waiting:
-    return Waiting(fingerprint, "reports", b"%06d" % number, facts.get("value"), due, collector="one", cap=1000)
+    return Waiting(fingerprint, "reports", b"%06d" % number, facts.get("measurement"), due, collector="one", cap=1000)
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -136,10 +137,14 @@ def test_what_was_due_first_is_sent_first(queue: Queue) -> None:
 
 
 def test_plain_values_are_claimed_only_if_asked_for(queue: Queue) -> None:
-    queue.put([Waiting("", None, b"", "dark-mode", NOW)])
+    queue.put([Waiting("", None, b"", Measurement("dark-\ud800", (("version", "2.1"), ("platform", "mac os"))), NOW)])
     assert claim(queue, plain=False) is None
     found = claimed(queue)
-    assert (found.waiting[0].value, found.stream, found.fingerprint) == ("dark-mode", None, "")
+    assert (found.waiting[0].measurement, found.stream, found.fingerprint) == (
+        Measurement("dark-\ud800", (("version", "2.1"), ("platform", "mac os"))),
+        None,
+        "",
+    )
 
 
 def test_a_full_queue_refuses_in_a_sentence(queue: Queue) -> None:
@@ -175,7 +180,7 @@ def test_a_fact_is_made_once_whoever_asks(queue: Queue) -> None:
 def test_the_file_is_private_and_what_was_deleted_is_not_in_it(tmp_path: Path) -> None:
     path = tmp_path / "queue.sqlite"
     queue = Queue(database(path), "words")
-    queue.put([waiting(number, value="a-secret-value") for number in range(50)])
+    queue.put([waiting(number, measurement=Measurement("a-secret-value")) for number in range(50)])
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert b"a-secret-value" in path.read_bytes()
     assert queue.clear() == 50

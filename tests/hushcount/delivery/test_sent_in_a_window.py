@@ -31,6 +31,7 @@ from hushcount.delivery.passes import Passes
 from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.site import Site
 from hushcount.delivery.waiting import Claimed, Waiting
+from hushcount.report_making import Measurement
 from hushcount.window_starts import Starts
 from tests.hushcount.delivery.fake_collector import campaign
 
@@ -106,13 +107,13 @@ class History:
             self.arrivals.heard(self.now + self.chance.choice(SKEWS))
         return SimpleNamespace(campaign=self.campaigns[self.epoch])
 
-    def report_of(self, value: str | None) -> Waiting:
+    def report_of(self, measurement: Measurement | None) -> Waiting:
         self.number += 1
         named = self.campaigns[self.epoch].fingerprint.hex()
-        return Waiting(named, "reports", b"%08d" % self.number, value, collector="one", cap=self.cap)
+        return Waiting(named, "reports", b"%08d" % self.number, measurement, collector="one", cap=self.cap)
 
-    def made_of(self, _client: object, _stream: str, value: str, keep_value: bool) -> Made:
-        return Made(self.report_of(value))
+    def made_of(self, _client: object, _stream: str, measurement: Measurement, keep_value: bool) -> Made:
+        return Made(self.report_of(measurement))
 
     def report(self) -> None:
         """Report in one process, or in both at the same moment: both see room before either queues."""
@@ -123,7 +124,7 @@ class History:
                 free += 1
             except OverCap:
                 pass
-        value = "x" if self.chance.random() < 0.5 else None
+        value = Measurement("x") if self.chance.random() < 0.5 else None
         self.arrivals.queue.put([self.report_of(value) for _ in range(free)])
 
     def deliver(self) -> Delivery | None:

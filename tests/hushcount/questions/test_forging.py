@@ -20,7 +20,6 @@ from tests.support.jobs import new_campaign, new_keys, write_lines
 ITEMS = tuple(f"item {number:02d}" for number in range(20))
 HONEST, FORGED = 3960, 40
 GROUPS = (Group("one", ITEMS[:1]), Group("four", ITEMS[:4]))
-SIZES = np.array([1, 4], dtype=np.int64)
 COLUMNS = np.arange(21, dtype=np.uint64)
 
 
@@ -55,7 +54,7 @@ def test_one_in_a_hundred_moves_a_difference_by_what_is_stated(campaign: Campaig
         for way in (down, up)
     ]
     held, (lower, higher) = shares(counted(campaign, honest)), map(shares, poisoned)
-    stated_down, stated_up = forged_moves(poisoned[:1], poisoned[1:], SIZES, held, held)
+    stated_down, stated_up = forged_moves(poisoned[:1], poisoned[1:], GROUPS, held, held)
     # The first side is lowered and the second raised, and the other way round.
     assert (higher - lower)[0] == pytest.approx(stated_up[0], rel=1e-9)
     assert (lower - higher)[0] == pytest.approx(-stated_down[0], rel=1e-9)
@@ -68,7 +67,7 @@ def test_in_a_sample_forgers_are_more_of_the_reports(campaign: Campaign) -> None
     reports = campaign.require_frequency().encode(COLUMNS, SeededWords(3, 1))
     nobody = np.zeros(2)
     whole, part = (
-        forged_moves([counted(one, reports)], [counted(one, reports)], SIZES, nobody, nobody)
+        forged_moves([counted(one, reports)], [counted(one, reports)], GROUPS, nobody, nobody)
         for one in (campaign, asked)
     )
     for all_, some in zip(whole, part, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.vectors.stranger import boxes, counted_numbers, trust, urls, values
+from tests.vectors.stranger import boxes, counted_numbers, strata, trust, urls, values
 from tests.vectors.stranger.basics import Refused, hashed, require
 from tests.vectors.stranger.numbers import Words
 
@@ -37,6 +37,8 @@ def report(file: Content, given: Content) -> bytes:
         position = counted_numbers.point_of(file["number"]["edges"], mechanism.m, value or "", words.one())
     else:
         position = _item(value or "", items, pooled="seed" in mechanism.parameters)
+    if "axes" in file:
+        position = strata.cell(file["axes"], len(items or []), position, given.get("by", {}))
     answer = mechanism.report(position, words)
     require(words.left == [], "words_left")
     return boxes.seal(analyzer, bytes.fromhex(given["ephemeral_secret"]), binding + answer)

@@ -12,7 +12,7 @@ from typing import Any
 from nacl.bindings import crypto_sign_open
 from nacl.exceptions import BadSignatureError
 
-from tests.vectors.stranger import counted_numbers, delivery, urls
+from tests.vectors.stranger import counted_numbers, delivery, strata, urls
 from tests.vectors.stranger.basics import LARGEST, Refused, ascending, canonical, hashed, require
 from tests.vectors.stranger.mechanisms import Mechanism
 
@@ -72,7 +72,7 @@ def check_campaign(file: Any) -> None:
     _table(
         file,
         "format id epoch memory memory_values shuffle collectors keys unicode",
-        "previous mechanism dictionary discovery sample number windows passes url",
+        "previous mechanism dictionary discovery sample number windows passes url axes",
     )
     require(file["format"] == 2, "wrong_format")
     require(isinstance(file["id"], str), "wrong_type")
@@ -106,12 +106,21 @@ def check_campaign(file: Any) -> None:
         counted_numbers.check(file["number"], file)
     if "url" in file:
         urls.check(file["url"], file)
+    if "axes" in file:
+        strata.check(file["axes"])
+        name = file["mechanism"]["name"] if "mechanism" in file else "line"
+        sketch = name in ("rappor", "line", "gcms-target") or name.endswith("cms")
+        require("dictionary" in file and not sketch and _cells(file) <= 1 << 24, "axes")
     if "discovery" in file:
         must, may = "epsilon delta relation rule max_value_bytes hash counts", "hash_key hash_key_commitment"
         _check_discovery(_table(file["discovery"], must, may))
     if "mechanism" in file:
         require("number" in file or _table(file["mechanism"], "name epsilon parameters")["name"] != "line", "number")
         _check_mechanism(_table(file["mechanism"], "name epsilon parameters"), file)
+
+
+def _cells(file: Content) -> int:
+    return (file["dictionary"]["items"] + 1) * (strata.strata(file["axes"]) if "axes" in file else 1)
 
 
 def _check_keys(keys: Content, found: Any) -> None:
@@ -170,7 +179,7 @@ def _check_mechanism(part: Content, file: Content) -> None:
 def mechanism_of(file: Content) -> Mechanism:
     """Return a campaign's mechanism."""
     part = file["mechanism"]
-    domain = file["dictionary"]["items"] + 1 if "dictionary" in file else None
+    domain = _cells(file) if "dictionary" in file else None
     return Mechanism(part["name"], part["epsilon"], domain, part["parameters"])
 
 
@@ -338,6 +347,7 @@ _LIMITS = {
     "least_share": 0.01,
     "take": "text",
     "hosts": [],
+    "axes": [],
     "max_report_bytes": 16384,
     "max_dictionary_bytes": 1 << 25,
 }
@@ -362,6 +372,8 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
         require(limits["take"] in ("site", "host", "path", "text"), "malformed")
         require(isinstance(limits["hosts"], list) and len(limits["hosts"]) <= 1000, "malformed")
         require(all(isinstance(host, str) and _HOST.fullmatch(host) for host in limits["hosts"]), "malformed")
+        require(isinstance(limits["axes"], list) and len(limits["axes"]) <= 8, "malformed")
+        require(all(isinstance(axis, str) and _ID.fullmatch(axis) is not None for axis in limits["axes"]), "malformed")
         _real(limits["least_share"], 0.01, 1)
         _whole(limits["max_report_bytes"], 1, 1 << 30)
         _whole(limits["max_dictionary_bytes"], 1, 1 << 28)
@@ -388,6 +400,7 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
     taken = file["url"]["take"] if "url" in file else "site" if "number" in file else "text"
     require(order.index(taken) <= order.index(limits["take"]), "take")
     require(file.get("url", {}).get("segments", 1) < 2 or len(limits["hosts"]) > 0, "hosts")
+    require({axis["name"] for axis in file.get("axes", {"listed": []})["listed"]} <= set(limits["axes"]), "axes")
     require(max(sealed_bytes(file).values()) <= limits["max_report_bytes"], "report_bytes")
 
 

@@ -126,6 +126,17 @@ _GIVEN: dict[str, dict[str, Any]] = {
         "mechanism": mechanism("gcms", 4.0, k=1024, m=1024, s=18, seed=SEED, p=0.3),
         "url": {"take": "site", "suffixes": ["*.ck", "co.uk", "com", "uk"]},
     },
+    "axes": {
+        "mechanism": mechanism("ais", 1.0, s=9),
+        "dictionary": DICTIONARY,
+        "axes": {
+            "listed": [
+                {"name": "version", "values": ["2.1", "2.0"]},
+                {"name": "platform", "values": ["linux", "mac os"]},
+            ],
+            "key": octets(32, "axes").hex(),
+        },
+    },
     "discovery-of-what-no-list-has": {"dictionary": DICTIONARY, "discovery": {**DISCOVERY, "max_value_bytes": 4096}},
 }
 
@@ -294,6 +305,11 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
         ("hosts", {"take": "path", "segments": 1}), ("hosts", {"take": "site"}), ("hosts", {"take": None}),
         ("hosts", {"segments": 2}), ("number", {"take": "host"}), ("sites", {"suffixes": ["uk", "com"]}),
         ("paths", {"segments": 9}),
+    )),
+    *(("axes", "axes", part) for part in (
+        {"axes": {"key": "0"}}, {"axes": {"more": 1}}, {"axes": {"listed": []}},
+        {"mechanism": mechanism("gcms", 4.0, k=1024, m=1024, s=18, seed=SEED, p=0.3)},
+        {"mechanism": None, "discovery": {**_RULES, **DISCOVERY}}, {"dictionary": {"items": 1_864_135}},
     )),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": None}}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": 5}}}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -18,6 +19,10 @@ from tests.vectors.subjects.campaigns import WORDS, campaign
 from tests.vectors.subjects.script import Recorder, octets, require_refused
 from tests.vectors.subjects.signing import AT, moment
 
+_STRATA: tuple[dict[str, str], ...] = (
+    {}, {"version": "2.0", "platform": "mac os"}, {"version": "2.0", "platform": "Mac OS"},
+    {"version": "1.9", "channel": "beta"},
+)  # fmt: skip
 _ACCEPTED: tuple[tuple[str, str, tuple[str | None, ...]], ...] = (
     ("grr", "reports", ("one", "größer", "gro\u0308ßer", "nobody's", "", "\ud800", "a\u202eb")),
     ("both", "reports", ("two", "four")),
@@ -53,6 +58,10 @@ _REFUSED: tuple[tuple[str, str, str, str], ...] = (
     ("no_such_stream", "large-integer", "discovery", "one"),
     ("no_such_stream", "discovery-only", "reports", "one"),
     ("no_such_stream", "windows", "discovery", "one"),
+    ("no_such_stream", "axes", "discovery", "one"),
+    ("no_such_stream", "memory", "discovery", "one"),
+    ("no_such_stream", "second-epoch", "discovery", "one"),
+    ("no_such_stream", "last-epoch", "discovery", "one"),
     ("no_such_stream", "sites", "discovery", "https://www.example.com/"),
     ("no_hash_key", "both-redacted", "discovery", "four"),
     ("no_hash_key", "both-redacted", "reports", "one"),
@@ -64,12 +73,20 @@ def _of(name: str) -> Campaign:
     return campaign("both").redacted() if name == "both-redacted" else campaign(name)
 
 
-def _report(name: str, stream: str, value: str | None, items: tuple[str, ...] | None = None) -> dict[str, Any]:
-    of, recorder, secret = _of(name), Recorder(name, stream, value), octets(32, "client", name, stream, value)
+def _report(
+    name: str,
+    stream: str,
+    value: str | None,
+    items: tuple[str, ...] | None = None,
+    by: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    drawn = (name, stream, value) if by is None else (name, stream, value, *by.values())
+    of, recorder, secret = _of(name), Recorder(*drawn), octets(32, "client", *drawn)
     usual = WORDS.items if of.number is None else in_random_order(of.number.items)
     listed = None if of.dictionary is None else Dictionary(items or usual)
     client = ManyClients(of, dictionary=listed)
-    sealed = (client.reports if stream == "reports" else client.discovery_reports, [value])
+    told = {} if by is None else {"by": [by]}
+    sealed = partial(client.reports if stream == "reports" else client.discovery_reports, [value], **told)
 
     def secrets(_count: int, _size: int) -> Octets:
         return np.frombuffer(bytearray(secret), dtype=np.uint8)[np.newaxis]
@@ -78,12 +95,13 @@ def _report(name: str, stream: str, value: str | None, items: tuple[str, ...] | 
         patch.object(SystemWords, "words", lambda _, count: recorder.words(count)),
         patch("hushcount.wire.sealing.drawn_secrets", secrets),
     ):
-        made = sealed[0](sealed[1]).tobytes()  # type: ignore[operator]
+        made = sealed().tobytes()
     return {
         "campaign": name,
         **({} if listed is None else {"items": list(listed.items)}),
         "stream": stream,
         "value": value,
+        **({} if by is None else {"by": by}),
         "at": AT,
         "words": [f"{one:016x}" for one in recorder.taken],
         "ephemeral_secret": secret.hex(),
@@ -111,9 +129,11 @@ def _refused() -> list[dict[str, Any]]:
 
 def data() -> dict[str, Any]:
     """Return the file's content."""
+    accept = [_report(name, stream, value) for name, stream, several in _ACCEPTED for value in several]
+    accept += [_report("axes", "reports", value, by=by) for value in ("two", "four") for by in _STRATA]
     return {
         "subject": "clients",
         "about": "A campaign of campaigns.json, its dictionary, a value, all words and a secret to the sealed report",
-        "accept": [_report(name, stream, value) for name, stream, several in _ACCEPTED for value in several],
+        "accept": accept,
         "refuse": _refused(),
     }

@@ -49,6 +49,9 @@ _ACCEPTED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("grr", {"hosts": ("www.example.com",)}),
     ("sites", {"max_epsilon": 4.01, "take": "site"}),
     ("number", {"take": "site"}),
+    ("axes", {"axes": ("platform", "version")}),
+    ("axes", {"axes": ("country", "platform", "version")}),
+    ("grr", {"axes": ("version",)}),
     # Without a sample all clients are asked.
     ("grr", {"layers": ("a",), "least_share": 1.0}),
 )
@@ -82,6 +85,8 @@ _REFUSED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("take", "paths", {**_PATHS, "hosts": ("a.b",), "take": "host"}),
     ("take", "hosts", {**_DISCOVERS, "max_epsilon": 1.0, "take": "site"}),
     ("take", "grr", {"take": "path"}),
+    ("axes", "axes", {}),
+    ("axes", "axes", {"axes": ("version", "country")}),
     ("report_bytes", "both", {**_DISCOVERS, "max_report_bytes": 100}),
 )
 _MALFORMED: tuple[dict[str, Any], ...] = (
@@ -105,6 +110,7 @@ _MALFORMED: tuple[dict[str, Any], ...] = (
     {"layers": ["A"]},
     {"layers": ["a", "b", "c", "d"]},
     *({"hosts": hosts} for hosts in ("a.b", ["a"], ["A.b"], ["a..b"], ["a.b/"], [7])),
+    *({"axes": axes} for axes in ("version", ["Version"], [7], [f"a{number}" for number in range(9)])),
     {"take": "url"},
     {"take": "Host"},
     {"least_share": 0.0099},
