@@ -4,13 +4,13 @@ import { gzipSync } from "node:zlib";
 
 const PAGE = "{ Budget, Policy, Sender }";
 /** Limits for a page with one campaign, by the module of its mechanism; mechanisms of `cells` are in the page itself. */
-const CAMPAIGN_LIMITS = { cells: 38_550, sets: 40_300, weighted: 40_650, pools: 41_550 };
+const CAMPAIGN_LIMITS = { cells: 38_850, sets: 40_600, weighted: 40_950, pools: 41_850 };
 /** Limit for the additional files of an oblivious campaign, curve library included. */
 const OBLIVIOUS_LIMIT = 22_000;
 /** Limit for the whole package in one file, without the libraries for browsers that lack X25519, Ed25519 or SHA-512. */
-const WHOLE_LIMIT = 52_600;
-/** Limits for the additional file of a campaign with passes, with a sample, with numbers, addresses, listed windows, and with a mean. */
-const MORE_LIMITS = { "/passes/asking.js": 3_400, "/trust/installation.js": 1_000, "/values/numbers.js": 1_050, "/values/urls.js": 2_200, "/campaign/windows.js": 700, "/families/lines.js": 500 };
+const WHOLE_LIMIT = 53_700;
+/** Limits for the additional file of a campaign with passes, with a sample, with numbers, addresses, axes, listed windows, and with a mean. */
+const MORE_LIMITS = { "/passes/asking.js": 3_400, "/trust/installation.js": 1_000, "/values/numbers.js": 1_050, "/values/urls.js": 2_200, "/values/strata.js": 1_150, "/campaign/windows.js": 700, "/families/lines.js": 500 };
 
 const { outputFiles, metafile } = await built(PAGE, { splitting: true });
 const sizes = new Map(outputFiles.map(({ path, contents }) => [path.split("/").pop(), gzipped(contents)]));

@@ -19,7 +19,7 @@ import { LOG_BYTES, parseLog } from "./trust/campaign-log.js";
 import { parseCampaignSignature } from "./trust/delegation.js";
 import { Policy } from "./trust/policy.js";
 import { requireAsked } from "./trust/sample.js";
-import { textOfValue } from "./values/items.js";
+import { coordinatesOf, textOfValue } from "./values/items.js";
 
 const SIGNATURE_BYTES = 4096;
 const DAY = 86_400;
@@ -113,12 +113,14 @@ export class Client {
    * Return one sealed frequency report; the report is of "other" if the value is outside the dictionary, or cannot be
    * an item.
    *
+   * @param by the client's coordinate on each axis of the campaign; a missing or unlisted one is "other".
    * @throws NotAsked, OverCap, BudgetSpent, OptedOut no report may be made. StoreError: the store failed, so no report was made.
    */
-  async report(value: string | number): Promise<Uint8Array> {
+  async report(value: string | number, by?: Readonly<Record<string, string | number>>): Promise<Uint8Array> {
     const text = textOfValue(value);
+    const coordinates = coordinatesOf(by);
     const tells = await this.#charged("reports", await this.#maker.repeats());
-    return this.#maker.report(tells ? text : null);
+    return this.#maker.report(tells ? text : null, coordinates);
   }
 
   /**

@@ -21,6 +21,7 @@ import type { CampaignSignature } from "./trust/delegation.js";
 import type { Policy } from "./trust/policy.js";
 import { digestOf, itemOf, otherItem, parseDictionary, type Dictionary } from "./values/dictionary.js";
 import { canonical, faultOfText } from "./values/items.js";
+import type { Coordinates } from "./values/strata.js";
 import { loadAssigned, type Assigned } from "./values/unicode13.js";
 import { sealBy, SECRET_BYTES } from "./wire/sealing.js";
 
@@ -120,10 +121,10 @@ export class ReportMaker implements Maker {
   }
 
   /** Return a sealed frequency report; null gives a report of "other", drawn without the memory. */
-  async report(value: string | null): Promise<Uint8Array> {
+  async report(value: string | null, by: Coordinates = {}): Promise<Uint8Array> {
     const { campaign } = this;
     const mechanism = requireMechanism(campaign);
-    const item = await this.#itemOf(value, mechanism);
+    const item = await this.#itemOf(value, by, mechanism);
     const { words, secret } = this.#random;
     const remembers = value !== null && campaign.memory;
     const packed = remembers ? await this.#remembered(item, mechanism) : mechanism.report(item, words);
@@ -165,11 +166,13 @@ export class ReportMaker implements Maker {
     throw new UsageError(`campaign ${this.campaign.id} carries no discovery reports`);
   }
 
-  async #itemOf(value: string | null, { domain }: Mechanism): Promise<bigint> {
+  async #itemOf(value: string | null, by: Coordinates, { domain }: Mechanism): Promise<bigint> {
     if (value === null) return otherItem(domain);
     const assigned = await loadAssigned();
-    const item = this.campaign.itemOfNumber?.(value, this.#random.words) ?? this.#textOf(value, assigned);
-    return typeof item === "bigint" ? item : itemOf(item, this.#dictionary, domain, assigned);
+    const { itemOfNumber, strata } = this.campaign;
+    const text = itemOfNumber?.(value, this.#random.words) ?? this.#textOf(value, assigned);
+    const item = typeof text === "bigint" ? text : itemOf(text, this.#dictionary, domain, assigned);
+    return strata === undefined ? item : BigInt(strata.cellOf(Number(item), by));
   }
 
   /** Return the normal spelling of a value, or the part of a URL that is told. */

@@ -29,6 +29,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   number: /number (?:must have|needs)|needs number/,
   windows: /windows/,
   url: /url/,
+  axes: /axes/,
   collectors: /: collectors must be/,
   mechanism: /: mechanism: /,
 };

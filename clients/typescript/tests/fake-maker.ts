@@ -6,6 +6,7 @@ import type { Named } from "../src/sender/publication.js";
 import type { Asked, Stream } from "../src/trust/asked.js";
 import { hex, utf8 } from "../src/bytes.js";
 import { FormatError, Unanswered } from "../src/errors.js";
+import type { Coordinates } from "../src/values/strata.js";
 
 /** Tokens, and a window, for posts of a test. */
 export const TOKENS = {
@@ -37,6 +38,7 @@ export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
     passes: undefined,
     windows: undefined,
     url: undefined,
+    axes: undefined,
     takesNumbers: false,
     shuffleDelta: 1e-8,
     collectors: ["one"],
@@ -63,17 +65,18 @@ export function readingOf(changes: Partial<Asked> = {}): Reading {
 }
 
 function makerOf(campaign: Asked): Maker {
-  const sealed = (stream: Stream, value: string | null): Promise<Uint8Array> => {
+  const sealed = (stream: Stream, value: string | null, by: Coordinates = {}): Promise<Uint8Array> => {
     const [made = 0] = crypto.getRandomValues(new Uint32Array(1));
     const body = new Uint8Array(64);
-    body.set(utf8(`${stream} ${value ?? "NOTHING"} ${String(made)}`));
+    const told = [value ?? "NOTHING", ...Object.entries(by).map((each) => each.join("="))].join("+");
+    body.set(utf8(`${stream} ${told} ${String(made)}`));
     return Promise.resolve(body);
   };
   return {
     campaign,
     requireValid: () => undefined,
     repeats: () => Promise.resolve(false),
-    report: (value) => sealed("reports", value),
+    report: (value, by) => sealed("reports", value, by),
     discoveryReport: (value) => sealed("discovery", value),
     pendingDiscovery: async (value) => {
       const evaluation = crypto.getRandomValues(new Uint8Array(32));

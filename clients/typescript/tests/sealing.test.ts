@@ -189,7 +189,7 @@ describe("clients", () => {
     });
     maker.requireValid(Date.now(), [entry.stream]);
     if (entry.stream === "discovery") requireShort(await maker.newOf(entry.value ?? ""), maker.requireDiscovery());
-    const made = await (entry.stream === "reports" ? maker.report(entry.value) : maker.discoveryReport(entry.value));
+    const made = await (entry.stream === "reports" ? maker.report(entry.value, entry.by) : maker.discoveryReport(entry.value));
     expect(() => words(1), "every word is taken").toThrow(/must be more/);
     expect(made.length).toBe(readCampaign(utf8(JSON.stringify(file))).sealedBytes(entry.stream));
     return made;

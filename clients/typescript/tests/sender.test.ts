@@ -302,12 +302,12 @@ describe("a new epoch", () => {
     expect(await dump(tab({}, collector).store)).not.toContain("dark-mode");
   });
 
-  test("with plain values they are made anew, once each, and charged anew", async () => {
+  test("with plain values they are made anew with their coordinates, once each, and charged anew", async () => {
     const { sender, collector } = tab({ keepValues: true });
-    await sender.report("dark-mode");
+    await sender.report("dark-mode", { version: 2.1, platform: "linux" });
     collector.epoch = 2;
     expect(await sender.deliver()).toMatchObject({ sent: 2, remade: 2, dropped: {}, waiting: 0 });
-    expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode"]);
+    expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode+version=2.1+platform=linux"]);
     expect((await sender.spent()).epsilon).toBe(6);
   });
 

@@ -36,6 +36,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   min_batch: /^minimum batch of/,
   layer: /asks a sample in layer/,
   hosts: /names no hosts/,
+  axes: /by an axis/,
   take: /allows at most the/,
   least_share: /of all clients, the policy demands/,
   report_bytes: /^length of a report/,

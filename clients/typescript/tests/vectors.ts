@@ -46,6 +46,7 @@ export function askedOf(name: string): Asked {
     passes: file.passes,
     windows: file.windows,
     url: file.url,
+    axes: file.axes,
     takesNumbers: file.number !== undefined,
     sample: file.sample,
     sealedBytes: (stream) => lengths[stream],

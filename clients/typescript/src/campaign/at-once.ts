@@ -6,6 +6,7 @@ import type { Design } from "../oracles/design.js";
 import { buildMechanism } from "../oracles/every.js";
 import { requirePasses } from "../passes/asking.js";
 import { itemOfNumber } from "../values/numbers.js";
+import { strataOf } from "../values/strata.js";
 import { itemOfUrl } from "../values/urls.js";
 import { CAMPAIGN_BYTES, campaignFrom, formOf, NAME, TOOLS, type Campaign } from "./campaign.js";
 import { requireWindows } from "./windows.js";
@@ -22,5 +23,6 @@ export function campaignOf(file: unknown, designs: readonly Design[] = []): Camp
   requireWindows(form, 0, FormatError, Untrusted);
   const ofNumber = form.number === undefined ? undefined : itemOfNumber(TOOLS, form);
   const ofUrl = form.url === undefined ? undefined : itemOfUrl(TOOLS, form);
-  return campaignFrom(form, (terms, domain) => buildMechanism(terms, domain, designs), ofNumber, ofUrl);
+  const strata = form.axes === undefined ? undefined : strataOf(TOOLS, form);
+  return campaignFrom(form, (terms, domain) => buildMechanism(terms, domain, designs), ofNumber, ofUrl, strata);
 }

@@ -11,11 +11,12 @@ import { loadMechanism } from "../oracles/load.js";
 import type { Mechanism } from "../oracles/mechanism.js";
 import { own } from "../own.js";
 import { loadPasses } from "../passes/load.js";
-import type { Asked, PassTerms, Stream, UrlTerms, WindowTerms } from "../trust/asked.js";
+import type { Asked, AxesTerms, PassTerms, Stream, UrlTerms, WindowTerms } from "../trust/asked.js";
 import { headOf } from "../trust/campaign-log.js";
 import { sampleOf } from "../trust/sample.js";
 import { faultOfText } from "../values/items.js";
 import type { ItemOfNumber, Tools as NumberTools } from "../values/numbers.js";
+import type { Strata } from "../values/strata.js";
 import { nfc } from "../values/unicode13.js";
 import type { ItemOfUrl, Tools as UrlTools } from "../values/urls.js";
 import { SEAL_BYTES } from "../wire/sealing.js";
@@ -39,7 +40,7 @@ const BINDING_BYTES = 16;
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 2;
 const MOST_COLLECTORS = 16;
-const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample", "passes", "number", "windows", "url"];
+const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample", "passes", "number", "windows", "url", "axes"];
 const NEEDED = ["format", "id", "epoch", "memory", "memory_values", "shuffle", "collectors", "keys", "unicode"];
 
 /** A campaign file that was read and checked, with the mechanism of its frequency reports. */
@@ -54,6 +55,8 @@ export interface Campaign extends Asked {
   readonly itemOfNumber: ItemOfNumber | undefined;
   /** Undefined if values are no addresses. */
   readonly itemOfUrl: ItemOfUrl | undefined;
+  /** Undefined if nothing is broken down. */
+  readonly strata: Strata | undefined;
   /** Return the first 16 bytes of every plain report of a stream. */
   binding(stream: Stream): Uint8Array;
 }
@@ -62,7 +65,7 @@ export interface Campaign extends Asked {
  * A checked campaign file, without its mechanism. The mechanism's module may have to be loaded before the mechanism's
  * parameters can be checked.
  */
-export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes" | "itemOfNumber" | "itemOfUrl"> {
+export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes" | "itemOfNumber" | "itemOfUrl" | "strata"> {
   readonly mechanismTerms: MechanismTerms | undefined;
   /** The section on numbers, whose check is loaded with the rest of numbers. */
   readonly number: unknown;
@@ -83,11 +86,13 @@ export async function openCampaign(file: unknown, window = 0, designs: readonly 
   if (form.windows !== undefined) (await part(import("./windows.js"))).requireWindows(form, window, FormatError, Untrusted);
   const ofNumber = form.number === undefined ? undefined : (await part(import("../values/numbers.js"))).itemOfNumber(TOOLS, form);
   const ofUrl = form.url === undefined ? undefined : (await part(import("../values/urls.js"))).itemOfUrl(TOOLS, form);
-  return campaignFrom(form, terms === undefined ? unbuilt : await loadMechanism(terms.name, designs), ofNumber, ofUrl);
+  const strata = form.axes === undefined ? undefined : (await part(import("../values/strata.js"))).strataOf(TOOLS, form);
+  const build = terms === undefined ? unbuilt : await loadMechanism(terms.name, designs);
+  return campaignFrom(form, build, ofNumber, ofUrl, strata);
 }
 
 /**
- * Check the data of a campaign file, except for its sections on passes, on windows, on numbers and on addresses, whose checks are
+ * Check the data of a campaign file, except for its sections on passes, windows, numbers, addresses and axes, whose checks are
  * loaded with the rest of these. Throws FormatError, which names the field.
  */
 export function formOf(file: unknown): Form {
@@ -137,6 +142,7 @@ export function formOf(file: unknown): Form {
     sample,
     mechanismTerms: terms,
     number: fields.number,
+    axes: "axes" in fields ? own(fields.axes as AxesTerms) : undefined,
     takesNumbers: fields.number !== undefined,
     url: "url" in fields ? own(fields.url as UrlTerms) : undefined,
     dictionary,
@@ -157,15 +163,21 @@ function collectorsOf(fields: Fields): readonly string[] {
 type Build = (terms: MechanismTerms, domain: number | undefined) => Mechanism;
 
 /** Return the campaign with its mechanism. Throws FormatError if the mechanism does not allow a parameter. */
-export function campaignFrom(form: Form, build: Build, itemOfNumber?: ItemOfNumber, itemOfUrl?: ItemOfUrl): Campaign {
+export function campaignFrom(
+  form: Form,
+  build: Build,
+  itemOfNumber?: ItemOfNumber,
+  itemOfUrl?: ItemOfUrl,
+  strata?: Strata,
+): Campaign {
   const { mechanismTerms: terms, dictionary, discoveryTerms: discovery } = form;
-  const domain = dictionary === undefined ? undefined : dictionary.items + 1;
+  const domain = dictionary && (strata?.cells ?? dictionary.items + 1);
   const mechanism = terms === undefined ? undefined : inMechanism(() => build(terms, domain));
   const lengths: Readonly<Record<Stream, number>> = {
     reports: BINDING_BYTES + (mechanism?.reportBytes ?? 0) + SEAL_BYTES,
     discovery: 2 * (BINDING_BYTES + SEAL_BYTES) + HASH_BYTES + LENGTH_BYTES + (discovery?.maxValueBytes ?? 0),
   };
-  return { ...form, mechanism, itemOfNumber, itemOfUrl, sealedBytes: (stream) => lengths[stream] };
+  return { ...form, mechanism, itemOfNumber, itemOfUrl, strata, sealedBytes: (stream) => lengths[stream] };
 }
 
 function inMechanism<Result>(work: () => Result): Result {

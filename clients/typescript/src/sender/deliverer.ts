@@ -7,7 +7,7 @@ import type { Stream } from "../trust/asked.js";
 import type { EventLog } from "./events.js";
 import { heldUntil, hold, release } from "./hold.js";
 import type { Leaving } from "./leaving.js";
-import { make, nextTask, type Maker, type Making } from "./making.js";
+import { make, nextTask, type Maker, type Making, type Measurement } from "./making.js";
 import { post, type Target } from "./posting.js";
 import type { Present } from "./present.js";
 import { isRecent, type Claimed, type Queue, type Queued, type Turn, type Waiting } from "./queue.js";
@@ -250,9 +250,9 @@ async function makeAnew(to: Delivering, claimed: Claimed, done: Done): Promise<v
   const { maker } = done;
   if (maker === undefined) return;
   for (const [place, report] of claimed.reports.entries()) {
-    const { value = "", stream } = report.waiting;
+    const { value = "", by = {}, stream } = report.waiting;
     const streams = maker.campaign.streams.filter((each) => stream === "" || stream === each);
-    const made = await madeOf(to, maker, streams, value);
+    const made = await madeOf(to, maker, streams, { value, by });
     if (made === "over_cap" || made === "no_valid_key") {
       // The cap is reached, or keys have expired. The other waiting values would fail too, and must not delay waiting
       // reports.
@@ -278,10 +278,10 @@ async function madeOf(
   to: Delivering,
   maker: Maker,
   streams: readonly Stream[],
-  value: string,
+  measurement: Measurement,
 ): Promise<readonly Waiting[] | "over_cap" | "no_valid_key" | "budget_spent" | "not_asked"> {
   try {
-    const wishes = streams.map((stream) => ({ stream, value }));
+    const wishes = streams.map((stream) => ({ stream, measurement }));
     return await make(maker, wishes, { ...to.making, keepValues: true }, true);
   } catch (error) {
     if (error instanceof NotAsked) return "not_asked";
@@ -306,7 +306,7 @@ function streamOf({ of: { stream } }: Claimed): Stream | undefined {
   return stream === "" ? undefined : stream;
 }
 
-function plainOf({ waiting: { value, stream, due, left } }: Queued): Waiting | undefined {
+function plainOf({ waiting: { value, by = {}, stream, due, left } }: Queued): Waiting | undefined {
   // A report that left with a page may have arrived before the epoch was closed.
-  return value === undefined || left !== undefined ? undefined : own<Waiting>({ fingerprint: "", stream, body: new Uint8Array(), value, due });
+  return value === undefined || left !== undefined ? undefined : own<Waiting>({ fingerprint: "", stream, body: new Uint8Array(), value, by, due });
 }

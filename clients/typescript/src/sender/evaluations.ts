@@ -15,7 +15,7 @@ import type { Store } from "../store/store.js";
 import type { EventLog } from "./events.js";
 import type { Answer, send } from "./http.js";
 import type { Leaving } from "./leaving.js";
-import type { Maker } from "./making.js";
+import type { Maker, Measurement } from "./making.js";
 import type { Target } from "./posting.js";
 import type { Queue, Queued, Waiting } from "./queue.js";
 import type { isAhead, pause, randomTime } from "./timing.js";
@@ -98,7 +98,7 @@ export class Asking {
   }
 
   /** Begin the report of a charged value, and return its blank for the queue, with what the queue keeps of it. */
-  async begin(maker: Maker, value: string | null, kept: Pick<Waiting, "value" | "collector" | "cap" | "pass">): Promise<Waiting> {
+  async begin(maker: Maker, value: string | null, kept: Pick<Waiting, keyof Measurement | "collector" | "cap" | "pass">): Promise<Waiting> {
     const { delay, answerWithin, randomTime, freshBytes } = this.#given;
     const pending = await maker.pendingDiscovery(value);
     const at = Date.now() + randomTime(delay);

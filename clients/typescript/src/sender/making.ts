@@ -7,6 +7,7 @@ import type { Issuer } from "../passes/asking.js";
 import type { Store } from "../store/store.js";
 import type { Asked, Stream } from "../trust/asked.js";
 import { requireAsked } from "../trust/sample.js";
+import type { Coordinates } from "../values/strata.js";
 import type { Arrivals } from "./arrivals.js";
 import type { Asking } from "./evaluations.js";
 import type { Queued, Waiting } from "./queue.js";
@@ -26,17 +27,20 @@ export interface Maker {
   /**
    * Return a sealed frequency report; null gives a report of "other", drawn without the memory, which tells nothing.
    */
-  report(value: string | null): Promise<Uint8Array>;
+  report(value: string | null, by?: Coordinates): Promise<Uint8Array>;
   /** Return a sealed discovery report; null, or a value that is too long, gives a blank. */
   discoveryReport(value: string | null): Promise<Uint8Array>;
   /** Return the pending discovery report of a value, in an oblivious campaign. */
   pendingDiscovery(value: string | null): Promise<PendingDiscovery>;
 }
 
+/** What an app reports: a value as text, and the client's coordinates. */
+export type Measurement = Readonly<{ value: string; by: Coordinates }>;
+
 /** Values for reports, each with its stream. */
 export interface Wish {
   readonly stream: Stream;
-  readonly value: string;
+  readonly measurement: Measurement;
 }
 
 /** How reports are made: their cost is charged to the budget, and each is due after a random delay. */
@@ -83,15 +87,15 @@ export async function make(maker: Maker, wishes: readonly Wish[], making: Making
   const left = new Map(requests.map(({ stream }, place) => [stream, telling[place] ?? 0]));
   const made: Waiting[] = [];
   let begun = performance.now();
-  for (const { stream, value } of wishes) {
+  for (const { stream, measurement } of wishes) {
     const tells = left.get(stream) ?? 0;
     left.set(stream, tells - 1);
-    const told = tells > 0 ? value : null;
+    const told = tells > 0 ? measurement.value : null;
     const pass = campaign.passes && { pass: true as const };
-    const kept = { collector, cap: campaign.cap, ...pass, ...(making.keepValues ? { value } : {}) };
+    const kept = { collector, cap: campaign.cap, ...pass, ...(making.keepValues ? measurement : {}) };
     if (stream === "discovery" && asking !== undefined) made.push(await asking.begin(maker, told, kept));
     else {
-      const body = stream === "reports" ? await maker.report(told) : await maker.discoveryReport(told);
+      const body = stream === "reports" ? await maker.report(told, measurement.by) : await maker.discoveryReport(told);
       const due = Date.now() + randomTime(making.delay);
       made.push(own<Waiting>({ fingerprint: campaign.fingerprint, stream, body, due, ...kept }));
     }

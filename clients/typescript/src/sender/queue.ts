@@ -20,6 +20,7 @@ import { own } from "../own.js";
 import { valueOf, type Entry, type Store, type Value, type Wanted } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
 import { forgetAllLeft, forgetLeft, leftAt } from "./left-notes.js";
+import type { Measurement } from "./making.js";
 import { isAhead, LONGEST_WAIT } from "./timing.js";
 
 const TIME_DIGITS = 14;
@@ -34,15 +35,16 @@ const MOST_CLAIMED = 128;
 export const ALL = 2 ** 32 - 1;
 const PREFIX = "queue/";
 
-/** A waiting report, or a plain value that waits for a campaign file. A plain value has no fingerprint and no body. */
-export interface Waiting {
+/**
+ * A waiting report, or a plain value that waits for a campaign file. A plain value has no fingerprint and no body. A report
+ * has the plain value and the coordinates only if the app keeps values: in a new epoch a new report is made from them.
+ */
+export interface Waiting extends Partial<Measurement> {
   /** Fingerprint of the campaign file that the report was made with. */
   readonly fingerprint: string;
   /** The stream; empty for a plain value, which is for all streams. */
   readonly stream: Stream | "";
   readonly body: Uint8Array;
-  /** The plain value, only if the app keeps values. In a new epoch a new report is made from this value. */
-  readonly value?: string;
   /** In milliseconds since 1970. */
   readonly due: number;
   /** How often anyone else than the collector refused the report. */

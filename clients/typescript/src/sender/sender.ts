@@ -12,7 +12,7 @@ import { withPasses } from "../passes/load.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
 import { Policy } from "../trust/policy.js";
-import { textOfValue } from "../values/items.js";
+import { coordinatesOf, textOfValue } from "../values/items.js";
 import { Arrivals } from "./arrivals.js";
 import type { Asking } from "./evaluations.js";
 import { deliver, type Delivery } from "./deliverer.js";
@@ -22,7 +22,7 @@ import { addressOf } from "./http.js";
 import { inTurn } from "./in-turn.js";
 import { Leaving } from "./leaving.js";
 import { loadAsking } from "./load-evaluations.js";
-import { make, type Maker, type Making } from "./making.js";
+import { make, type Maker, type Making, type Measurement } from "./making.js";
 import { numbersOf, type SenderOptions } from "./options.js";
 import { followPage } from "./page.js";
 import { Present, type Reading } from "./present.js";
@@ -57,7 +57,7 @@ export class Sender {
   readonly #making: Making;
   readonly #log = new EventLog();
   readonly #leaving = new Leaving();
-  readonly #reportInTurn: (value: string) => Promise<void>;
+  readonly #reportInTurn: (measurement: Measurement) => Promise<void>;
   readonly #strict: boolean | undefined;
   readonly #dropped: Partial<Record<Reported, number>> = own({});
   #asking: Asking | undefined;
@@ -116,15 +116,16 @@ export class Sender {
    *
    * Calls that come close together share steps of the store, and the page can do other work between any two reports.
    *
+   * @param by the client's coordinate on each axis of the campaign; a missing or unlisted one is "other".
    * @returns "queued": the reports, or with `keepValues` the value, wait on this device. Any other word: nothing was
    * queued; `dropped` counts the words, and `log` has a sentence.
    * @throws UsageError the value is neither a string nor a number. Only with `strict`: NotAsked, NotYet, Untrusted,
    * QueueFull, OverCap, BudgetSpent, OptedOut, StoreError in place of a word.
    */
-  async report(value: string | number): Promise<Reported> {
-    const text = textOfValue(value);
+  async report(value: string | number, by?: Readonly<Record<string, string | number>>): Promise<Reported> {
+    const measurement = { value: textOfValue(value), by: coordinatesOf(by) };
     try {
-      await this.#reportInTurn(text);
+      await this.#reportInTurn(measurement);
       return "queued";
     } catch (error) {
       if (this.#strict === true || !(error instanceof HushcountError)) throw error;
@@ -218,7 +219,7 @@ export class Sender {
     return this.#log.events();
   }
 
-  async #reportAll(values: readonly string[]): Promise<void> {
+  async #reportAll(values: readonly Measurement[]): Promise<void> {
     // The opt-out is checked first, because a request for the campaign file would tell the collector that a person who
     // opted out uses the app.
     requireOptedIn({ optedOut: await this.#readOptOut() });
@@ -228,14 +229,14 @@ export class Sender {
     if (maker === undefined) {
       await this.#requireKeptValues();
       const body = new Uint8Array();
-      await this.#queue.put(values.map((value) => own<Waiting>({ fingerprint: "", stream: "", body, value, due: Date.now() })));
+      await this.#queue.put(values.map((measurement) => own<Waiting>({ fingerprint: "", stream: "", body, ...measurement, due: Date.now() })));
       this.#log.add("waits", values.length);
       this.#rounds.wake();
       return;
     }
     const { streams } = maker.campaign;
     await this.#queue.requireRoom(values.length * streams.length);
-    const wishes = values.flatMap((value) => streams.map((stream) => ({ stream, value })));
+    const wishes = values.flatMap((measurement) => streams.map((stream) => ({ stream, measurement })));
     const queued = await this.#queue.put(await make(maker, wishes, this.#making));
     this.#making.onQueued(queued);
     this.#log.add("queued", queued.length);

@@ -25,6 +25,12 @@ export interface UrlTerms {
   readonly suffixes?: readonly string[];
 }
 
+/** What clients are broken down by. */
+export interface AxesTerms {
+  readonly listed: readonly unknown[];
+  readonly key: string;
+}
+
 /** The facts of the file without its mechanism; hashes are in hexadecimal digits. */
 export interface Terms {
   readonly id: string;
@@ -54,6 +60,8 @@ export interface Terms {
   readonly windows: WindowTerms | undefined;
   /** What is taken of addresses; undefined: values are no addresses. */
   readonly url: UrlTerms | undefined;
+  /** What clients are broken down by; undefined: nothing. */
+  readonly axes: AxesTerms | undefined;
   /** Whether values are numbers. */
   readonly takesNumbers: boolean;
   /** Which clients are asked; undefined: all. */

@@ -13,6 +13,7 @@ import { parseVerifyKey, type VerifyKey } from "./signatures.js";
 const MOST_KEYS = 100;
 const DICTIONARY_BYTES = 2 ** 25;
 const LEAST_SHARE = 0.01;
+const MOST_AXES = 8;
 const MOST_HOSTS = 1000;
 const TAKEN = ["site", "host", "path", "text"];
 const HOST = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){1,9}$/;
@@ -50,6 +51,8 @@ export interface PolicyTerms {
   readonly take: string;
   /** The hosts of which a campaign may learn paths; other addresses count as "other". Paths of 2 segments need them. */
   readonly hosts: readonly string[];
+  /** The names of the only axes by which a campaign may break reports down. */
+  readonly axes: readonly string[];
   /** The greatest length of a sealed report of either stream. */
   readonly maxReportBytes: number;
   /** The greatest length of a dictionary that a sender fetches and keeps, packed and unpacked. */
@@ -116,6 +119,7 @@ export class Policy {
     requireWithin(this.#terms, campaign);
     requireSample(this.#terms, campaign);
     requireTaken(this.#terms, campaign);
+    requireAxes(this.#terms, campaign);
     if (needsHosts(campaign.url) && this.#terms.hosts.length === 0) {
       throw new Untrusted(
         `campaign ${campaign.id} takes several segments of the path of addresses, the policy names no hosts: do not ` +
@@ -149,7 +153,7 @@ export class Policy {
 }
 
 function termsOf(data: unknown): PolicyTerms {
-  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000, layers: [], least_share: LEAST_SHARE, take: "text", hosts: [] };
+  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000, layers: [], least_share: LEAST_SHARE, take: "text", hosts: [], axes: [] };
   const optional = { format: 1, ...limits, max_report_bytes: 16384, max_dictionary_bytes: DICTIONARY_BYTES };
   const needed = ["campaign_id", "operator_keys", "max_epsilon"];
   const fields = { ...optional, ...fieldsOf(data, NAME, needed, Object.keys(optional)) };
@@ -168,6 +172,7 @@ function termsOf(data: unknown): PolicyTerms {
     leastShare: numberOf(fields, "least_share", [LEAST_SHARE, 1], NAME),
     take: textOf(fields, "take", /^(?:site|host|path|text)$/, NAME),
     hosts: listOf(fields, "hosts", MOST_HOSTS, NAME).map((host) => textOf(own({ host }), "host", HOST, NAME)),
+    axes: listOf(fields, "axes", MOST_AXES, NAME).map((axis) => textOf(own({ axis }), "axis", IDENTIFIER, NAME)),
     maxReportBytes: numberOf(fields, "max_report_bytes", [1, 2 ** 30], NAME, true),
     maxDictionaryBytes: numberOf(fields, "max_dictionary_bytes", [1, 2 ** 28], NAME, true),
   };
@@ -180,6 +185,18 @@ function requireTaken({ take }: PolicyTerms, { id, url, takesNumbers }: Terms): 
   throw new Untrusted(
     `campaign ${id} takes the ${taken} of a value, the policy allows at most the ${take}: do not report to it, or change ` +
       "take in the policy",
+  );
+}
+
+/** Require that a campaign breaks reports down by no other axes than the policy names; the section is not checked yet. */
+function requireAxes({ axes }: PolicyTerms, campaign: Terms): void {
+  const listed = campaign.axes?.listed;
+  const names = Array.isArray(listed) ? listed.map((axis: { readonly name?: unknown } | null) => own(axis).name) : [];
+  const strange = names.find((name) => typeof name !== "string" || !axes.includes(name));
+  if (names.length === 0 || strange === undefined) return;
+  throw new Untrusted(
+    `campaign ${campaign.id} breaks reports down by an axis that the policy does not name: do not report to it, or add ` +
+      "the axis to axes in the policy",
   );
 }
 

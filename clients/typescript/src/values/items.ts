@@ -2,8 +2,10 @@
 
 import { blake2b, integerOf, utf8 } from "../bytes.js";
 import { UsageError } from "../errors.js";
+import { own } from "../own.js";
 import { PRIME_61 } from "../oracles/encoders.js";
 import { DEFAULT_IGNORABLE_CODE_POINT, EXTENDED_PICTOGRAPHIC, VARIATION_BASE, VIRAMA } from "./invisible.js";
+import type { Coordinates } from "./strata.js";
 import { classOf, nfc, type Assigned } from "./unicode13.js";
 
 const MOST_ITEM_BYTES = 4096;
@@ -38,6 +40,11 @@ export const OTHER = PRIME_61 - 1n;
 export function textOfValue(value: unknown): string {
   if (typeof value === "string" || typeof value === "number") return String(value);
   throw new UsageError(`a value is a ${typeof value}, must be a string or a number`);
+}
+
+/** Return a client's coordinates as texts. Throws UsageError: one is neither text nor number. */
+export function coordinatesOf(by: Readonly<Record<string, unknown>> | undefined): Coordinates {
+  return own(Object.fromEntries(Object.entries(by ?? {}).map(([axis, value]) => [axis, textOfValue(value)])));
 }
 
 /** Return the normal spelling of a value: NFC by Unicode 13.0. A text that is too long for an item is not changed. */

@@ -1,0 +1,113 @@
+/** Strata: a client reports an item together with its coordinate on each axis, as one cell of a product. */
+
+import type { Form } from "../campaign/campaign.js";
+
+const MOST_AXES = 8;
+const MOST_STRATA = 4096;
+const MOST_CELLS = 2 ** 24;
+const ROUNDS = 8;
+const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const KEY = /^[0-9a-f]{64}$/;
+/** Printable ASCII without , = [ and ], and no space at an end. */
+const SIGN = "\\x21-\\x2b\\x2d-\\x3c\\x3e-\\x5a\\x5c\\x5e-\\x7e";
+const COORDINATE = new RegExp(`^[${SIGN}](?:[ ${SIGN}]{0,62}[${SIGN}])?$`);
+const OTHER = "other";
+/** Mechanisms that add cells up to a sketch, whose groups have errors by collisions. */
+const SKETCHES = /^(?:rappor|line|.*cms(?:-target)?)$/;
+
+/** A client's coordinates, by axis. */
+export type Coordinates = Readonly<Record<string, string>>;
+
+/** Functions of the page that this module uses, so that no bundle has them twice. */
+export interface Tools {
+  readonly FormatError: new (message: string) => Error;
+}
+
+/** The cells of a campaign's items and strata. */
+export interface Strata {
+  /** The number of cells, which the mechanism counts. */
+  readonly cells: number;
+  /** Return the cell of an item of a client; a missing or unlisted coordinate is "other". */
+  readonly cellOf: (item: number, by: Coordinates) => number;
+}
+
+interface Axis {
+  readonly name: string;
+  readonly values: readonly string[];
+}
+
+/** Return the strata of a campaign file. Throws FormatError: its section is wrong. */
+export function strataOf(tools: Tools, { axes, dictionary, mechanismTerms }: Form): Strata {
+  const { listed, key, ...more } = { ...(axes as unknown as Readonly<Record<string, unknown>>) };
+  const isForm = areAxes(listed) && typeof key === "string" && KEY.test(key) && Object.keys(more).length === 0;
+  if (!isForm) {
+    throw new tools.FormatError(`axes must have a key and 1 to ${String(MOST_AXES)} named lists of different coordinates`);
+  }
+  const strata = listed.reduce((product, { values }) => product * (values.length + 1), 1);
+  if (strata > MOST_STRATA) {
+    throw new tools.FormatError(`axes: ${String(strata)} strata, must be at most ${String(MOST_STRATA)}`);
+  }
+  const cells = ((dictionary?.items ?? MOST_CELLS) + 1) * strata;
+  if (mechanismTerms === undefined || SKETCHES.test(mechanismTerms.name) || cells > MOST_CELLS) {
+    throw new tools.FormatError(
+      `axes need a dictionary with at most ${String(MOST_CELLS)} cells, and a mechanism that has no sketch and no mean`,
+    );
+  }
+  const words = Array.from({ length: ROUNDS }, (_, turn) => wordOf(key, turn));
+  return {
+    cells,
+    cellOf: (item, by) => numberOf(item * strata + stratumOf(listed, by), cells - 1, words),
+  };
+}
+
+function stratumOf(axes: readonly Axis[], by: Coordinates): number {
+  return axes.reduce((found, { name, values }) => {
+    const place = Object.hasOwn(by, name) ? values.indexOf(by[name] ?? "") : -1;
+    return found * (values.length + 1) + (place < 0 ? values.length : place);
+  }, 0);
+}
+
+/**
+ * Return the number of a cell, a random one: a keyed permutation of 0 to last - 1, by a Feistel network whose numbers
+ * out of range walk on. The last cell, of no item in the last stratum, keeps its number.
+ */
+function numberOf(place: number, last: number, words: readonly number[]): number {
+  if (place === last) return last;
+  const half = Math.max(1, Math.ceil((32 - Math.clz32(last - 1)) / 2));
+  let made = place;
+  do made = encrypted(made, half, words);
+  while (made >= last);
+  return made;
+}
+
+function encrypted(number: number, half: number, words: readonly number[]): number {
+  const mask = 2 ** half - 1;
+  let [left, right] = [number >>> half, number & mask];
+  for (const word of words) [left, right] = [right, left ^ (mixed((right + word) >>> 0) & mask)];
+  return left * 2 ** half + right;
+}
+
+/** Return the finaliser of MurmurHash3 of a 32-bit word. */
+function mixed(word: number): number {
+  let found = Math.imul(word ^ (word >>> 16), 0x85ebca6b);
+  found = Math.imul(found ^ (found >>> 13), 0xc2b2ae35);
+  return (found ^ (found >>> 16)) >>> 0;
+}
+
+/** Return a word of a key in hexadecimal digits, the lowest byte first. */
+function wordOf(key: string, place: number): number {
+  const bytes = [0, 1, 2, 3].map((byte) => Number.parseInt(key.slice(8 * place + 2 * byte).slice(0, 2), 16));
+  return bytes.reduceRight((word, byte) => word * 256 + byte, 0);
+}
+
+function areAxes(listed: unknown): listed is readonly Axis[] {
+  if (!Array.isArray(listed) || listed.length === 0 || listed.length > MOST_AXES) return false;
+  return listed.every(isAxis) && new Set(listed.map(({ name }) => name)).size === listed.length;
+}
+
+function isAxis(axis: unknown): axis is Axis {
+  const { name, values, ...more } = { ...(axis as Readonly<Record<string, unknown>> | null) };
+  const isForm = typeof name === "string" && NAME.test(name) && Array.isArray(values) && Object.keys(more).length === 0;
+  if (!isForm || values.length === 0 || values.length >= MOST_STRATA || new Set(values).size < values.length) return false;
+  return values.every((value) => typeof value === "string" && value !== OTHER && COORDINATE.test(value));
+}
