@@ -93,7 +93,7 @@ BESIDE = (
         "engines", "make engines", 230, 15, needs=("java", "mvn", "go"), suite="engines", may_fail=True,
         unless="the jobs were NOT run on Flink and Prism",
     ),
-    Step("containers", "make test-containers-quick", 150, 60, after="images", suite="containers"),
+    Step("containers", "make test-containers-quick", 150, after="images", suite="containers"),
 )  # fmt: skip
 CHECKS = (
     Step("packages", "make package", 15),

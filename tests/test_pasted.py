@@ -165,6 +165,19 @@ def run(command: str) -> None:
     assert "not yet" not in shown.err
 
 
+LISTS = {
+    "words.txt": ["dark-mode", "night-mode"],
+    "versions.txt": ["2.1", "2.0"],
+    "platforms.txt": ["linux", "mac os"],
+}
+"""Files of the reader's own that pages name."""
+
+
+def write_lists() -> None:
+    for name, lines in LISTS.items():
+        write_lines(Path(name), lines)
+
+
 def live_through(directory: Path, pages: list[Path]) -> None:
     """Type all of some pages; their apps run while the collector does; days ago another collector was there."""
     write_lines(directory / "settings.txt", [f"item-{number}" for number in range(40)])
@@ -178,6 +191,7 @@ def live_through(directory: Path, pages: list[Path]) -> None:
             continue
         if command.startswith("cd "):
             os.chdir(words[0])
+            write_lists()
         elif words[0] == "init":
             run(command)
             begin(Path(words[1]) / "deployment.toml", parts)

@@ -17,6 +17,8 @@ def top(
     end: options.RangeTo = None,
     month: options.Month = None,
     population: options.Population = None,
+    by: options.By = None,
+    where: options.Coordinates = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -25,24 +27,27 @@ def top(
     Example: hushcount ask top --last 7
     """
     from pipelines.questions import answer_tables, answers, sentences
-    from pipelines.questions.items import top_table
+    from pipelines.questions.breakdown import Breakdown
+    from pipelines.questions.items import item_groups, top_table
     from pipelines.questions.spans import NEWEST, Span
     from pipelines.questions.sums import top_totals
 
     answers.require_free(out)
-    span = Span(last, window, first, end, month)
+    of, span = Breakdown.of(by, where), Span(last, window, first, end, month)
     source = answers.source_of(config, campaign, result, span, usual=1)
     if span == NEWEST:
         source = source.of(source.windows[-1:])
-    table = top_table(source) if len(source.windows) == 1 else top_totals(source)
-    table, seen, scaled = answers.scaled(table, source, (), population, sentences.looks_of_top(source))
+    table = top_table(source, of=of) if len(source.windows) == 1 else top_totals(source, of=of)
+    groups = item_groups(source, of=of)
+    table, seen, scaled = answers.scaled(table, source, groups, population, sentences.looks_of_top(source, of))
     says = [
         *scaled,
-        *sentences.of_top(source, table, show),
+        *sentences.of_top(source, table, show, of),
         *sentences.of_found(source, table),
         *sentences.of_results(source.counted, source.zone),
     ]
-    return answers.answer("top", [source], table, answer_tables.top(source, seen, show), says, out)
+    people = answer_tables.top(source, seen, show)
+    return answers.answer("top", [source], of.columns(table, groups, "item"), people, says, out)
 
 
 def item(
@@ -56,6 +61,8 @@ def item(
     end: options.RangeTo = None,
     month: options.Month = None,
     population: options.Population = None,
+    by: options.By = None,
+    where: options.Coordinates = None,
     show: options.Show = 10,
     out: options.OutTable = None,
     plot: options.Plot = None,
@@ -64,10 +71,10 @@ def item(
 
     Example: hushcount ask item --item dark-mode --plot dark-mode.png
     """
-    from hushcount.items import canonical
     from pipelines.console.pictures import require_pictures
     from pipelines.questions import answer_tables, answers, sentences
-    from pipelines.questions.items import items_table, most_frequent
+    from pipelines.questions.breakdown import Breakdown
+    from pipelines.questions.items import item_groups, items_table, most_frequent
     from pipelines.questions.plot import write_plot
     from pipelines.questions.spans import Span
 
@@ -75,20 +82,20 @@ def item(
     if plot is not None:
         require_pictures("--plot")
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
-    items = [canonical(one) for one in item or ()]
-    table = items_table(source, items)
-    shown = (items or most_frequent(table))[:show]
-    table, seen, scaled = answers.scaled(table, source, (), population, table.num_rows)
+    of = Breakdown.of(by, where)
+    table, groups = items_table(source, item or (), of=of), item_groups(source, item or (), of)
+    shown = ([group.name for group in groups] if item else most_frequent(table))[:show]
+    table, seen, scaled = answers.scaled(table, source, groups, population, table.num_rows)
     if plot is not None:
         write_plot(plot, seen, shown, source.ends)
     says = [
         *scaled,
-        *sentences.of_items(table, shown, of_all=not items),
+        *sentences.of_items(table, shown, of_all=not item),
         *sentences.of_results(source.counted, source.zone),
     ]
     charts = answer_tables.trends(answer_tables.title_of(source), seen, shown)
     people = [*charts, *answer_tables.over_windows(source, seen, shown)]
-    return answers.answer("item", [source], table, people, says, out)
+    return answers.answer("item", [source], of.columns(table, groups, "item"), people, says, out)
 
 
 def sum_(
@@ -110,6 +117,8 @@ def sum_(
     end: options.RangeTo = None,
     month: options.Month = None,
     population: options.Population = None,
+    by: options.By = None,
+    where: options.Coordinates = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -118,6 +127,7 @@ def sum_(
     Example: hushcount ask sum --item dark-mode --item night-mode
     """
     from pipelines.questions import answer_tables, answers, sentences
+    from pipelines.questions.breakdown import Breakdown
     from pipelines.questions.selection import Chosen, read_groups
     from pipelines.questions.spans import Span
     from pipelines.questions.sums import largest_groups, sums_table
@@ -127,7 +137,8 @@ def sum_(
     chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
     if chosen.is_nothing and by_prefix is None:
         raise UsageError("nothing to sum: give --item, --group, --glob, --prefix, --file, --all or --by-prefix")
-    groups = read_groups([source], chosen, together=True)
+    of = Breakdown.of(by, where)
+    groups = of.groups(read_groups([source], chosen, together=True), source.counted)
     table = sums_table(source.counted, groups)
     table, seen, scaled = answers.scaled(table, source, groups, population, table.num_rows)
     chief = set(largest_groups(table)[:show])
@@ -140,7 +151,7 @@ def sum_(
         *sentences.of_results(source.counted, source.zone),
     ]
     people = answer_tables.over_windows(source, seen, names, "group")
-    return answers.answer("sum", [source], table, people, says, out)
+    return answers.answer("sum", [source], of.columns(table, groups, "group"), people, says, out)
 
 
 def total(
@@ -162,6 +173,8 @@ def total(
     end: options.RangeTo = None,
     month: options.Month = None,
     population: options.Population = None,
+    by: options.By = None,
+    where: options.Coordinates = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -170,6 +183,7 @@ def total(
     Example: hushcount ask total --month 2026-12 --item dark-mode
     """
     from pipelines.questions import answer_tables, answers, sentences
+    from pipelines.questions.breakdown import Breakdown
     from pipelines.questions.findings import findings
     from pipelines.questions.selection import Chosen
     from pipelines.questions.spans import Span
@@ -178,7 +192,8 @@ def total(
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
     chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
-    groups, left_out = answers.groups_of([source], chosen)
+    of = Breakdown.of(by, where)
+    groups, left_out = answers.groups_of([source], chosen, of)
     table = totals_table(source.counted, groups)
     if not chosen.names:
         table = table.sort_by([("count", "descending"), ("group", "ascending")])
@@ -188,14 +203,14 @@ def total(
     says = [
         *scaled,
         *sentences.of_cut(show, len(seen)),
-        *([] if seen else sentences.of_nothing(source)),
+        *([] if seen else sentences.of_nothing(source, of)),
         sentences.of_totals(len(groups)),
         *([] if chosen.names else sentences.of_found(source, table)),
         *left_out,
         *sentences.of_results(source.counted, source.zone),
     ]
     people = [answer_tables.largest(title, seen[:show], "group") if seen else f"{title}: no item is detected"]
-    return answers.answer("total", [source], table, people, says, out)
+    return answers.answer("total", [source], of.columns(table, groups, "group"), people, says, out)
 
 
 def new(
@@ -248,6 +263,8 @@ def change(
     end: options.RangeTo = None,
     month: options.Month = None,
     against: options.Against = None,
+    by: options.By = None,
+    where: options.Coordinates = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -258,11 +275,13 @@ def change(
     Example: hushcount ask change --last 7
     """
     from pipelines.questions import answers, sides
+    from pipelines.questions.breakdown import Breakdown
     from pipelines.questions.selection import Chosen
     from pipelines.questions.spans import NEWEST, Span, against_of
 
     answers.require_free(out)
     chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)
+    of = Breakdown.of(by, where)
     span = Span(last, window, first, end, month)
     if result:
         if span != NEWEST or against is not None:
@@ -270,9 +289,9 @@ def change(
                 "--last, --window, --from, --to, --month and --against choose windows of a store: leave them out with "
                 "--result"
             )
-        return answers.difference("change", sides.of_folders(campaign, result), chosen, show, out)
+        return answers.difference("change", sides.of_folders(campaign, result), chosen, show, out, of)
     both = sides.of_windows(answers.source_of(config, campaign, None, usual=None), span, against_of(against))
-    return answers.difference("change", both, chosen, show, out)
+    return answers.difference("change", both, chosen, show, out, of)
 
 
 def compare(
@@ -292,6 +311,8 @@ def compare(
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
     month: options.Month = None,
+    by: options.By = None,
+    where: options.Coordinates = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
@@ -301,11 +322,13 @@ def compare(
     """
     from pipelines.deployment.settings import Deployment
     from pipelines.questions import answers, sides
+    from pipelines.questions.breakdown import Breakdown
     from pipelines.questions.selection import Chosen
     from pipelines.questions.spans import NEWEST, Span
 
     answers.require_free(out)
     chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)
+    of = Breakdown.of(by, where)
     span = Span(last, window, first, end, month)
     if result:
         if span != NEWEST:
@@ -315,4 +338,4 @@ def compare(
         both = sides.of_folders(campaign, result)
     else:
         both = sides.of_campaigns(Deployment.read(config), campaign or (), span)
-    return answers.difference("compare", both, chosen, show, out)
+    return answers.difference("compare", both, chosen, show, out, of)

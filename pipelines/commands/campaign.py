@@ -34,6 +34,7 @@ from pipelines.console.answer import Answer, note, show_json
 from pipelines.console.tables import facts
 from pipelines.deployment.listed_windows import windows_of
 from pipelines.files.item_files import read_listed, table_note
+from pipelines.jobs.axis_parts import axes_part
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.jobs.number_bins import BINS, MEAN, number_part
 from pipelines.jobs.url_parts import FORMS, url_part
@@ -75,6 +76,7 @@ def new_campaign(
     url: Annotated[
         str | None, Option(help=f"Values are addresses; a client reports of each the {FORMS}, N segments of the path.")
     ] = None,
+    by: options.Axes = None,
     flag: Annotated[str | None, Option(help="Values are yes, by this name, or anything else for no.")] = None,
     set_: options.Settings = None,
     cap: Annotated[int | None, Option(help="Most reports of one client that count.", show_default="1")] = None,
@@ -199,6 +201,7 @@ def new_campaign(
         dictionary=domain.listed,
         number=domain.number,
         url=before.url if url is None and before is not None else url_part(url),
+        axes=before.axes if not by and before is not None else axes_part(by),
         settings=settings,
         objective=objective,
         shuffle=shuffle,
@@ -392,6 +395,8 @@ def _described(campaign: Campaign, path: Path) -> Answer:
         data["numbers"] = campaign.number.words
     if campaign.url is not None:
         data["addresses"] = campaign.url.words
+    if campaign.axes is not None:
+        data["axes"] = campaign.axes.words
     if campaign.mechanism is not None:
         mechanism = campaign.require_frequency()
         data["domain"] = "open" if campaign.dictionary is None else "the dictionary and 'other'"
@@ -425,7 +430,7 @@ def _error_of(campaign: Campaign, reports: int) -> float:
     if campaign.number is not None and campaign.number.mean:
         low, high = campaign.number.bins.values
         return (high - low) * (campaign.require_line().weights.worst / reports) ** 0.5
-    return float(campaign.require_frequency().variance(reports, 0.0)) ** 0.5
+    return float(campaign.cells_an_item * campaign.require_frequency().variance(reports, 0.0)) ** 0.5
 
 
 def _mechanism_of_mean(epsilon: float | None) -> str:

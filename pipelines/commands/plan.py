@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.padding import Padding
 from rich.text import Text
 from typer import Option
 
+from hushcount.campaigns.parts import AxesPart
 from hushcount.errors import UsageError
 from hushcount.maths.probability import LARGEST_EPSILON
 from hushcount.oracles.catalogue import CATALOGUE, MEANS, frequency_oracle
@@ -26,6 +28,7 @@ from pipelines.console import options
 from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table
 from pipelines.files.item_files import read_listed, table_note
+from pipelines.jobs.axis_parts import axes_part
 
 _FALSE_POSITIVES_OF_ONE = 0.001
 """Probability of a false detection of one item in an open domain."""
@@ -50,6 +53,7 @@ def plan(
         Path | None, Option(help="File of known items, one a line, or a .csv with the column item.")
     ] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
+    by: options.Axes = None,
     objective: Annotated[
         str | None, Option(help="Error to minimise: l2 (default): of all items; mse: the worst; target: of one share.")
     ] = None,
@@ -82,8 +86,9 @@ def plan(
     chosen = options.objective_of(objective, target_share)
     if chosen.name == "target" and target_share is None:
         raise UsageError("objective is target: give --target-share too")
-    domain = _domain(dictionary_size, dictionary, open_domain)
-    names = _names(mechanism)
+    axes = axes_part(by)
+    domain = _domain(dictionary_size, dictionary, open_domain, axes)
+    names = _names(mechanism, axes)
     if clients is not None and (want_share is None or epsilon is None or out is not None):
         raise UsageError(
             "give --clients with --want-share and --epsilon, and without --out: hushcount campaign new makes the file "
@@ -114,25 +119,48 @@ def plan(
             detection = {"share": want_share, "power": reached, "false_positive_rate": rate}
         sample = None if clients is None else least_sample(clients, result.reports)
         if out is not None:
-            _write(result, out, id, keys, dictionary, open_domain, both)
+            _write(result, out, id, keys, dictionary, open_domain, both, axes)
     except ValueError as error:
         raise UsageError(str(error)) from None
     for sentence in epsilon_notes(result.epsilon):
         note(f"warning: {sentence}")
-    data = {"chosen": asdict(result.chosen), "reason": result.reason, **asdict(result)}
-    data |= {"detection": detection} if detection else {}
-    data |= {} if both is None else {"shuffled": both.data()}
-    data |= {} if sample is None else {"sample": {"clients": clients, "share": sample, "least_share": LEAST_SHARE}}
-    return Answer(data, [*_shown(result, domain, detection, out, both), *_asking(clients, sample)])
+    data = {
+        "chosen": asdict(result.chosen),
+        "reason": result.reason,
+        **asdict(result),
+        **({"detection": detection} if detection else {}),
+        **({} if both is None else {"shuffled": both.data()}),
+        **({} if sample is None else {"sample": {"clients": clients, "share": sample, "least_share": LEAST_SHARE}}),
+        **({} if axes is None else {"strata": len(axes.strata), "item_error": _item_error(result, axes)}),
+    }
+    shown = [*_shown(result, domain, detection, out, both), *_broken_down(result, axes), *_asking(clients, sample)]
+    return Answer(data, shown)
 
 
-def _names(mechanism: list[str] | None) -> tuple[str, ...]:
+def _item_error(result: Plan, axes: AxesPart) -> float:
+    """Return the standard error of an item, users: that of the sum of its cells, as if they were independent."""
+    return result.chosen.standard_error_users * math.sqrt(len(axes.strata))
+
+
+def _broken_down(result: Plan, axes: AxesPart | None) -> Iterator[RenderableType]:
+    if axes is None:
+        return
+    each, whole = f"{result.chosen.standard_error_users:,.4g}", f"{_item_error(result, axes):,.4g}"
+    yield _line(
+        f"broken down by {axes.words}: an item in one stratum has an error of {each} users; an item in all "
+        f"{len(axes.strata):,} strata one of about {whole}, because errors of cells add up in squares"
+    )
+
+
+def _names(mechanism: list[str] | None, axes: AxesPart | None) -> tuple[str, ...]:
     """Return the mechanisms to compare; UsageError: one is unknown, or counts no items."""
     for name in mechanism or ():
         frequency_oracle(name)
         if name in MEANS:
             raise UsageError(f"{name} counts no items: hushcount campaign new --mean says the error of a mean")
-    return tuple(mechanism) if mechanism else tuple(CATALOGUE)
+    if axes is not None and (pooled := [name for name in mechanism or () if CATALOGUE[name].seeded]):
+        raise UsageError(f"{pooled[0]} adds cells up to a sketch: leave it or --by out")
+    return tuple(mechanism or (name for name, one in CATALOGUE.items() if axes is None or not one.seeded))
 
 
 def _asking(clients: int | None, sample: float | None) -> Iterator[RenderableType]:
@@ -144,16 +172,19 @@ def _asking(clients: int | None, sample: float | None) -> Iterator[RenderableTyp
         )
 
 
-def _domain(size: int | None, dictionary: Path | None, open_domain: bool) -> int | None:
+def _domain(size: int | None, dictionary: Path | None, open_domain: bool, axes: AxesPart | None) -> int | None:
     if sum((size is not None, dictionary is not None, open_domain)) != 1:
         raise UsageError("give one of --dictionary-size D, --dictionary FILE and --open-domain")
+    strata = 1 if axes is None else len(axes.strata)
+    if axes is not None and open_domain:
+        raise UsageError("--by needs a dictionary: give --dictionary-size D or --dictionary FILE")
     if dictionary is None:
-        return size
+        return None if size is None else size * strata
     known = read_listed(dictionary)
     if said := table_note(dictionary, known):
         note(f"warning: {said}")
     note(f"note: dictionary {dictionary} has {known.sizes}")
-    return len(known.items) + 1
+    return (len(known.items) + 1) * strata
 
 
 def _shuffled(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
@@ -183,6 +214,7 @@ def _write(
     dictionary: Path | None,
     open_domain: bool,
     both: ShuffledPlan | None,
+    axes: AxesPart | None,
 ) -> None:
     if id is None or not keys:
         raise UsageError("give --id and --keys with --out: a campaign file holds its name and the public keys")
@@ -199,6 +231,7 @@ def _write(
         mechanism=best.mechanism,
         epsilon=result.epsilon,
         dictionary=dictionary,
+        axes=axes,
         settings=best.parameters,
         # The shuffled limit holds for `result.reports` or more reports, so releases with fewer must be prevented.
         shuffle=None if both is None else {"minimum_batch": result.reports, "delta": both.limits.delta},

@@ -34,6 +34,9 @@ def send(
     folder: Annotated[
         Path | None, Option(help="Directory of this person only: budget, memory, secret, and unsent reports.")
     ] = None,
+    by: Annotated[
+        list[str] | None, Option(help="The person's coordinate on an axis, as version=2.1; may be repeated.")
+    ] = None,
     window: Annotated[
         str,
         Option(help="Length of the operator's windows, as in 1d or 15m; of a calendar, the shortest that you allow."),
@@ -61,7 +64,7 @@ def send(
 
     Example: hushcount send --site https://collector.example.com --policy policy.json dark-mode
     """
-    demands = Policy.read(policy, Newest())
+    demands, coordinates = Policy.read(policy, Newest()), options.coordinates("--by", by)
     if not values and folder is None:
         raise UsageError("no value is given: give values, - for standard input, or --folder to send waiting reports")
     sender = Sender(
@@ -81,7 +84,7 @@ def send(
     before = sender.deliver(early=True) if folder and values else Delivery()
     try:
         for value in _given(values or []):
-            sender.report(value)
+            sender.report(value, by=dict(coordinates))
             reported += 1
     except HushcountError:
         done = before.then(sender.deliver(early=True))

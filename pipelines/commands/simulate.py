@@ -133,9 +133,10 @@ def _sent(
     place = Site(site, plain=plain)
     publication = published(place, Policy.read(policy, Newest()))
     campaign = publication.campaign
-    if values is None and (campaign.number is not None or campaign.url is not None):
-        what = "addresses" if campaign.number is None else "numbers"
-        raise UsageError(f"clients of campaign {campaign.id} report {what}: give --values FILE, one a line")
+    if values is None and (campaign.number or campaign.url or campaign.axes):
+        what = "numbers" if campaign.number else "addresses" if campaign.url else "values with coordinates"
+        tabs = ", with tabs between a value and its coordinates" if campaign.axes else ""
+        raise UsageError(f"clients of campaign {campaign.id} report {what}: give --values FILE, one a line{tabs}")
     law = (
         simulated_people.zipf(publication.dictionary, unlisted=campaign.discovery is not None)
         if values is None
@@ -145,12 +146,12 @@ def _sent(
     with Progress(*_columns(), console=progress_console(), transient=True) as bars:
         posted = post_all(place, publication, law.values, drawn, partial(bars.track, description="send"))
     counted = drawn[posted.accepted]
-    truth = simulated_people.counted(law.values, counted)
-    if campaign.url is not None:
-        truth = simulated_people.of_addresses(campaign, truth)
+    cells = simulated_people.counted(law.values, counted)
+    truth = simulated_people.of_values(campaign, cells)
     if out is not None:
         lines = (f"person-{number}\t{law.values[index]}\n" for number, index in enumerate(counted, start=1))
-        write_over(out, "".join(lines) if out.suffix == ".tsv" else csv_text(("item", "count"), truth), 0o644)
+        table = csv_text(*simulated_people.table_of(campaign, cells))
+        write_over(out, "".join(lines) if out.suffix == ".tsv" else table, 0o644)
     listed = publication.dictionary
     if campaign.number is None:
         rows = [{"item": value, "count": count, "listed": listed is None or value in listed} for value, count in truth]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -17,6 +18,7 @@ from pipelines import DEPLOYMENT
 if TYPE_CHECKING:
     from hushcount.maths.objectives import Objective
     from hushcount.oracles.parameters import Value
+    from hushcount.strata import Where
     from pipelines.engine.runner import Engine
 
 MOST_REPORTS = 10**12
@@ -130,6 +132,15 @@ ByPrefix = Annotated[
     str | None,
     Option("--by-prefix", metavar="SEPARATOR", help="Items are paths: a sum for each node, as of a/ and a/b/."),
 ]
+Axes = Annotated[
+    list[str] | None,
+    Option("--by", help="What clients are broken down by, as version=FILE of its values, one a line; may be repeated."),
+]
+By = Annotated[list[str] | None, Option("--by", help="An axis: a row for each of its coordinates; may be repeated.")]
+Coordinates = Annotated[
+    list[str] | None,
+    Option("--where", metavar="AXIS=VALUE", help="Only reports with this coordinate; may be repeated."),
+]
 Depth = Annotated[int, Option("--depth", help="Levels of --by-prefix.", min=1, max=_MOST_DEPTH)]
 FromRight = Annotated[bool, Option("--from-right", help="The last part of a path is the top, as in domain names.")]
 Show = Annotated[int, Option("--show", help="Rows to show; --json and --out have all.", min=1, max=MOST_ITEMS)]
@@ -203,6 +214,17 @@ def objective_of(name: Value | None, target_share: float | None) -> Objective:
         return Objective(kind, float(target_share or 0.0))  # type: ignore[arg-type]  # Objective checks it
     except ValueError as error:
         raise UsageError(str(error)) from None
+
+
+def coordinates(option: str, texts: Sequence[str] | None) -> Where:
+    """Return the coordinates that an option gives, AXIS=VALUE each; UsageError: another form, or an axis twice."""
+    given: dict[str, str] = {}
+    for text in texts or ():
+        axis, equals, value = text.partition("=")
+        if not (axis and equals and value) or axis in given:
+            raise UsageError(f"{option} is {text!a}, must be AXIS=VALUE, as platform=linux, once for each axis")
+        given[axis] = value
+    return tuple(given.items())
 
 
 def _number(text: str) -> Value:

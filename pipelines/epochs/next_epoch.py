@@ -264,10 +264,11 @@ def _same_plan(campaign: Campaign, part: NextEpochPart, share: float | None) -> 
     mechanism = campaign.mechanism
     if mechanism is None or share is None:
         return True
-    domain = None if campaign.dictionary is None else campaign.dictionary.items + 1
     seed = str(mechanism.parameters.get("seed", ""))
     try:
-        planned = plan(mechanism.name, mechanism.epsilon, domain, part.settings, Objective("target", share), seed)
+        planned = plan(
+            mechanism.name, mechanism.epsilon, campaign.domain, part.settings, Objective("target", share), seed
+        )
     except ValueError as error:
         raise UsageError(str(error)) from None
     return planned == mechanism.parameters
@@ -321,6 +322,7 @@ def _made(
             dictionary=listed,
             number=campaign.number,
             url=campaign.url,
+            axes=campaign.axes,
             settings=part.settings,
             objective=Objective() if share is None else Objective("target", share),
             memory=campaign.memory_values if campaign.memory else 0,

@@ -24,6 +24,7 @@ from hushcount.errors import UsageError
 from hushcount.many_clients import ManyClients
 from hushcount.randomness import SystemWords
 from hushcount.reasons import Reason, rejected
+from hushcount.report_making import measured
 from hushcount.senders import Senders
 from hushcount.threads import available_threads
 from hushcount.wire.sealing import Octets
@@ -100,7 +101,8 @@ def plan_encode(
     """Plan to privatise and seal every line of a file, and to write the envelopes to `reports/` and `discovery/`.
 
     Args:
-        values: one value a line, UTF-8, text or .gz; with `clients`, client<TAB>value.
+        values: one value a line, UTF-8, text or .gz; with `clients`, client<TAB>value. In a campaign with axes, a tab
+            and a coordinate on each axis follow.
         clients: whether lines name their client. If lines do not name clients, every line counts as a line of another
             client, so the output's guarantees hold for one line, not for one client.
         evaluator: where to read the evaluator's key, which an oblivious campaign needs to name values.
@@ -132,7 +134,8 @@ def plan_encode(
     total = sum(1 for _ in read_lines(values))
     if not total:
         raise UsageError(f"{values} holds no values: give one value a line")
-    if console is not None and not clients and all(b"\t" in line for line in islice(read_lines(values), _LOOKED_AT)):
+    tabbed = campaign.axes is None and all(b"\t" in line for line in islice(read_lines(values), _LOOKED_AT))
+    if console is not None and not clients and tabbed:
         console.print(f"warning: the first lines of {values} hold a tab: if they are client<TAB>value, add --clients")
     return EncodeJob(
         campaign=campaign,
@@ -201,8 +204,9 @@ class Encode(beam.DoFn):
     def _seal(self, stream: str, values: list[str]) -> tuple[Octets, int]:
         """Return the sealed reports of a stream, and how many values were too long for a report."""
         if stream == "reports":
-            return self._client.reports(values, self._threads), 0
+            return self._client.measured(values, self._threads), 0
         campaign, listed = self._client.campaign, self._client.dictionary or ()
+        values = [measured(campaign, value).value for value in values]
         sent = [None if value not in listed and campaign.is_too_long(value) else value for value in values]
         return self._client.discovery_reports(sent, self._threads), sent.count(None)
 

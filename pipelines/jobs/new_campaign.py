@@ -14,6 +14,7 @@ from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dic
 from hushcount.campaigns.parts import (
     COLLECTOR,
     USUAL_VALUE_BYTES,
+    AxesPart,
     NumberPart,
     PassesPart,
     SamplePart,
@@ -44,6 +45,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     dictionary: Path | Dictionary | None = None,
     number: NumberPart | None = None,
     url: UrlPart | None = None,
+    axes: AxesPart | None = None,
     settings: Parameters | None = None,
     objective: Objective | None = None,
     shuffle: Mapping[str, Any] | None = None,
@@ -67,6 +69,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
             random order to a file of the campaign's own, beside the campaign file.
         number: values are numbers, and the known items are the names of their bins; without a dictionary.
         url: values are addresses, and the known items are too, in any spelling.
+        axes: what clients are broken down by; None: nothing.
         settings: fixed parameters of the mechanism; all other parameters are planned.
         objective: what the plan minimises; the l2 loss by default.
         shuffle: cap, minimum_batch, delta.
@@ -86,6 +89,8 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     """
     if (mechanism is None) != (epsilon is None):
         raise UsageError("mechanism and epsilon must be given together, or neither for discovery only")
+    if axes is not None and number is not None and number.mean:
+        raise UsageError("a mean has no axes: give --bins in place of --mean, or leave --by out")
     most = MOST_ITEM_BYTES if discovery is None else discovery.get("max_value_bytes", USUAL_VALUE_BYTES)
     known = _known(dictionary, number, url, most)
     file = dictionary if isinstance(dictionary, Path) else None
@@ -101,12 +106,14 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         "sample": sample,
         "number": number,
         "url": url,
+        "axes": axes,
         "previous": None if previous is None else previous.hex(),
         **({"memory": True, "memory_values": memory} if memory else {}),
     }
     try:
         if mechanism is not None and epsilon is not None:
-            domain = None if known is None else len(known.items) + 1
+            strata = 1 if axes is None else len(axes.strata)
+            domain = None if known is None else (len(known.items) + 1) * strata
             fresh = hex_seed(SystemWords())
             parameters = plan(mechanism, epsilon, domain, settings or {}, objective or Objective(), fresh)
             data["mechanism"] = {"name": mechanism, "epsilon": epsilon, "parameters": portable(parameters)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.campaigns.dictionary import Dictionary, known_items, other_item
+from hushcount.campaigns.dictionary import Dictionary, known_items
 from hushcount.collection.windows import Window
 from hushcount.errors import FormatError, TooFewOpened, UsageError
 from hushcount.estimating import estimated, flagged_counts
@@ -113,7 +113,6 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
     Args:
         window: the window at the end of which the batch was made; None: not known.
     """
-    mechanism = campaign.require_frequency()
     table = facts = other = whole = explained = apart = None
     flags = tally.flags
     counts, same = None if found is None else found.counts, found is not None and same_batch(found, summary)
@@ -127,7 +126,7 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
         flags = flags.model_copy(update={"counts": flagged_counts(campaign, tally, estimate.count)})
         facts = TableFacts(table.num_rows, levels.confidence, levels.false_positive_rate, detected, detected_all)
     if campaign.dictionary is not None:
-        alone = estimated(campaign, tally, np.array([other_item(mechanism)], dtype=np.uint64))
+        alone = estimated(campaign, tally, np.array([campaign.other], dtype=np.uint64))
         row = estimate_table(("other",), alone, levels).to_pylist()[0]
         # "other" gets no columns "_all", because these are valid for the rows of the table together, and "other" is not
         # one of these rows.
@@ -215,7 +214,7 @@ def require_counted(mechanism: Mechanism, tally: Tally, wanted: Wanted | None) -
         )
 
 
-def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, looks: int | None = None) -> pa.Table:
+def estimate_table(names: Sequence[str], estimate: Estimate, levels: Levels, looks: int | None = None) -> pa.Table:
     """Return estimates as a table with the columns COLUMNS, one row for each name.
 
     The columns that end in "_all" are valid for `looks` items together, by default for all rows together.

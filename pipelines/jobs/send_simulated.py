@@ -28,6 +28,7 @@ from hushcount.delivery.waits import pause
 from hushcount.errors import UsageError
 from hushcount.many_clients import ManyClients
 from hushcount.policy import Policy
+from hushcount.report_making import measured
 from hushcount.threads import available_threads
 from keys.opening_engines import sealing_for
 
@@ -99,6 +100,7 @@ def post_all(
     A refusal that asks to wait is honoured, for a minute without any success; any other refusal ends this report.
 
     Args:
+        values: as lines of a file (`hushcount.report_making.measured`).
         drawn: int64[people], the index of each person's value in `values`.
         track: shows progress; it gets the beginnings of the blocks, and their number.
     """
@@ -151,8 +153,8 @@ def _posts(site: Site, many: ManyClients, texts: list[str], first: int) -> Itera
 
 def _made(many: ManyClients, stream: Stream, texts: list[str]) -> Octets:
     if stream == "reports":
-        return many.reports(texts, available_threads())
-    listed = many.dictionary or ()
+        return many.measured(texts, available_threads())
+    listed, texts = many.dictionary or (), [measured(many.campaign, text).value for text in texts]
     short = [text if text in listed or not many.campaign.is_too_long(text) else None for text in texts]
     return many.discovery_reports(short, available_threads())
 

@@ -17,6 +17,8 @@ from hushcount.errors import UsageError
 from hushcount.numbers import position_of
 from hushcount.oracles.simulation import SeededWords
 from hushcount.randomness import SystemWords
+from hushcount.report_making import measured
+from hushcount.strata import OTHER
 from pipelines.jobs.simulate import read_counts
 
 UNLISTED = tuple(f"unlisted-{number}" for number in range(1, 6))
@@ -86,12 +88,29 @@ def _shares(number: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return weights / weights.sum()
 
 
-def of_addresses(campaign: Campaign, truth: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return how many people have each item, the most frequent first, if values are addresses."""
+def of_values(campaign: Campaign, truth: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return how many people have each value, in whatever stratum, the most frequent first; of an address its item."""
     found: Counter[str] = Counter()
-    for url, count in truth:
-        found[campaign.item_of(url) or "other"] += count
+    for line, count in truth:
+        value = measured(campaign, line).value
+        found[value if campaign.url is None else campaign.item_of(value) or OTHER] += count
     return found.most_common()
+
+
+def table_of(
+    campaign: Campaign, truth: Sequence[tuple[str, int]]
+) -> tuple[tuple[str, ...], list[tuple[str | int, ...]]]:
+    """Return columns and rows of the true counts: of each value, in each stratum if the campaign has axes."""
+    if campaign.axes is None:
+        return ("item", "count"), [*of_values(campaign, truth)]
+    names, rows = [axis.name for axis in campaign.axes.listed], Counter[tuple[str, ...]]()
+    for line, count in truth:
+        one = measured(campaign, line)
+        value = one.value if campaign.url is None else campaign.item_of(one.value) or OTHER
+        by = dict(one.by)
+        cell = (value, *(by.get(name, OTHER) for name in names))
+        rows[cell] += count
+    return ("item", *names, "count"), [(*cell, count) for cell, count in rows.most_common()]
 
 
 def of_numbers(part: NumberPart, truth: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:

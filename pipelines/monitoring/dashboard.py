@@ -18,6 +18,7 @@ from pipelines.monitoring.panel_discovered import discovered_of
 from pipelines.monitoring.panel_flags import flags_of
 from pipelines.monitoring.panel_health import budget_of, hops_of
 from pipelines.monitoring.panel_numbers import numbers_of
+from pipelines.monitoring.panel_strata import strata_of
 from pipelines.monitoring.panel_sums import groups_of
 from pipelines.monitoring.panel_trends import trend_of
 from pipelines.pages.figures import Block, Guarantee, Panel, Prose, Served
@@ -87,7 +88,7 @@ def panel_of(view: View, key: str, span: Span, before: Known | None = None) -> t
         asked = (
             *([Prose(f"{key}-overlaps", "Windows", tuple(map(sentence, source.fits)))] if source.fits else []),
             *numbers_of(shown),
-            *(() if shown.is_mean else (trend_of(shown), *changes_of(shown), *groups_of(shown))),
+            *(() if shown.is_mean else (trend_of(shown), *changes_of(shown), *groups_of(shown), *strata_of(shown))),
             *([] if found is None else [found]),
             flags_of(shown),
         )

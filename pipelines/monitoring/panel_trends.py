@@ -80,7 +80,12 @@ def _unseen(newest: Counted, looks: int) -> str:
     """Say that no item is detected, and what the reports of the newest window could show."""
     campaign, senders = newest.campaign, newest.tally.senders
     counted = "people" if unit_of(campaign, senders, "reports").counted == "clients" else "reports"
-    sight = sight_of(campaign.require_frequency(), newest.reports, looks, repeats=repeats_of(campaign, senders))
+    sight = sight_of(
+        campaign.require_frequency(),
+        newest.reports,
+        looks,
+        repeats=repeats_of(campaign, senders) * campaign.cells_an_item,
+    )
     return f"No item is detected, so none is drawn. {sight.words(counted)} Search for an item to draw it in any case."
 
 

@@ -303,7 +303,7 @@ def make_summary(
     privacy = statement(campaign, reports, whose, streams if reports is None else None)
     bound = part = None
     if reports is not None and campaign.frequency is not None:
-        bound, part = influence(campaign.frequency), forged_part(campaign.asked)
+        bound, part = influence(campaign.frequency, campaign.cells_an_item), forged_part(campaign.asked)
         # Every reader must see how far forged reports change counts, because the statement assumes honest reports.
         privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound, campaign.asked, whose.way)))
     total = HopCounts.of(hop, streams, opening)

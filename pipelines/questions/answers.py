@@ -16,6 +16,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.jobs.table_files import put_table, require_table
 from pipelines.questions import answer_tables, sentences
+from pipelines.questions.breakdown import WHOLE, Breakdown
 from pipelines.questions.changes import CONFIDENCE, SCHEMA, by_chance, changed
 from pipelines.questions.findings import verdict_of
 from pipelines.questions.number_sentences import of_ends
@@ -116,7 +117,7 @@ def scaled(
     return table, in_population(table, population), [sentences.of_population(population)]
 
 
-def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, ...], list[str]]:
+def groups_of(sources: Sequence[Source], chosen: Chosen, of: Breakdown = WHOLE) -> tuple[tuple[Group, ...], list[str]]:
     """Return the chosen groups with the items that all results counted, and sentences on the items left out.
 
     If the user chose no items, each item that all results counted is a group.
@@ -124,26 +125,28 @@ def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, .
     Raises:
         UsageError: for the same reasons as in `read_groups`, `counted_in_all` and `each_item`.
     """
-    if chosen.is_nothing and chosen.separator is None:
-        return each_item(sources), []
     results = [one for source in sources for one in source.counted]
+    if chosen.is_nothing and chosen.separator is None:
+        return of.groups(each_item(sources), results), []
     groups, lost = counted_in_all(read_groups(sources, chosen, together=False), results)
-    return groups, list(sentences.of_left_out(lost))
+    return of.groups(groups, results), list(sentences.of_left_out(lost))
 
 
-def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str | None) -> Answer:
+def difference(
+    question: str, sides: Sides, chosen: Chosen, show: int, out: str | None, of: Breakdown = WHOLE
+) -> Answer:
     """Return the changes between two sides as an answer, ordered as the user chose groups, or else by evidence.
 
     If the user chose no rows, the table has significant changes only; `out` and --json have all rows.
     """
-    groups, left_out = groups_of(sides.sources, chosen)
+    groups, left_out = groups_of(sides.sources, chosen, of)
     found = changed(sides.before.counted, sides.after.counted, groups)
     found = found if chosen.names else tuple(by_chance(found))
     seen = [one for one in found if chosen.names or verdict_of(one) != "not significant"]
-    of = sides.after.name if sides.after.name == sides.before.name else " and ".join(one.name for one in sides.sources)
+    name = " and ".join(dict.fromkeys(one.name for one in sides.sources))
     reports = [f"{number:,} reports" for number in (found[0].reports_before, found[0].reports_after)]
-    of += f", {sides.windows}" if sides.windows else in_zone(sides.after.zone)
-    title = f"{of}: shares of the {reports[0]} of {sides.names[0]} and the {reports[1]} of {sides.names[1]}"
+    name += f", {sides.windows}" if sides.windows else in_zone(sides.after.zone)
+    title = f"{name}: shares of the {reports[0]} of {sides.names[0]} and the {reports[1]} of {sides.names[1]}"
     results = [one for source in sides.sources for one in source.counted]
     says = [
         *sentences.of_cut(show, len(seen)),
@@ -153,4 +156,4 @@ def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str 
     ]
     table = pa.Table.from_pylist([vars(one) for one in found], SCHEMA)
     people = [answer_tables.differences(title, seen[:show], sides.heads)] if seen else [title]
-    return answer(question, sides.sources, table, people, says, out)
+    return answer(question, sides.sources, of.columns(table, groups, "group"), people, says, out)

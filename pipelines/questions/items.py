@@ -17,12 +17,13 @@ from hushcount.discovery.found_counts import count_estimates
 from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.oracles.estimates import Levels
-from hushcount.questions.counted import Counted
+from hushcount.questions.counted import Counted, Group
 from hushcount.senders import Senders
 from pipelines.files import storage
 from pipelines.jobs import results
 from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, shown_counts, unbiased_of, was_combined
 from pipelines.jobs.table_files import schema_of
+from pipelines.questions.breakdown import WHOLE, Breakdown
 from pipelines.questions.findings import share_of
 from pipelines.questions.sources import Place, Source
 
@@ -47,22 +48,22 @@ campaign.
 """
 
 
-def items_table(source: Source, items: Sequence[str] = (), levels: Levels | None = None) -> pa.Table:
+def items_table(
+    source: Source, items: Sequence[str] = (), levels: Levels | None = None, of: Breakdown = WHOLE
+) -> pa.Table:
     """Return one row for each window, epoch and item, the oldest window first; a window may have several epochs.
 
     Args:
         items: the items; empty: all items that the campaign follows.
         levels: confidence of the intervals, of each row alone and of all rows together.
+        of: what the items are broken down by.
 
     Raises:
         UsageError: an item is in no result, or no item is given and the campaign follows no item.
     """
-    items = list(dict.fromkeys(map(canonical, items)))
-    wanted = items or list(source.followed)
-    if not wanted:
-        raise UsageError(f"{source.name} has no dictionary, and no item is known yet: give items by --item")
-    rows = item_rows(source, wanted, levels)
-    missing = set(items) - {row["item"] for row in rows}
+    groups = item_groups(source, items, of)
+    rows, there = item_rows(source, groups, levels), {group.name: group for group in groups}
+    missing = {group.items[0] for group in groups if items} - {there[row["item"]].items[0] for row in rows}
     if missing:
         raise UsageError(
             f"item {min(missing)!r} was not counted in any of these windows: correct its name; hushcount ask top and "
@@ -72,9 +73,22 @@ def items_table(source: Source, items: Sequence[str] = (), levels: Levels | None
     return pa.Table.from_pylist(rows, COUNTED if counts else SCHEMA)
 
 
-def top_table(source: Source, items: Sequence[str] = (), levels: Levels | None = None) -> pa.Table:
+def item_groups(source: Source, items: Sequence[str] = (), of: Breakdown = WHOLE) -> tuple[Group, ...]:
+    """Return the groups of the rows of `items_table`: each item, or each item in each stratum.
+
+    UsageError as in `Breakdown.groups`, or if no item is given and the campaign follows no item.
+    """
+    wanted = list(dict.fromkeys(map(canonical, items))) or list(source.followed)
+    if not wanted:
+        raise UsageError(f"{source.name} has no dictionary, and no item is known yet: give items by --item")
+    return of.groups([Group(item, (item,)) for item in wanted], source.counted)
+
+
+def top_table(
+    source: Source, items: Sequence[str] = (), levels: Levels | None = None, of: Breakdown = WHOLE
+) -> pa.Table:
     """Return the rows of `items_table` with `detected_all`, ordered by window, epoch and falling count."""
-    table = items_table(source, items, levels)
+    table = items_table(source, items, levels, of)
     order = [("window", "ascending"), ("epoch", "ascending"), ("count", "descending"), ("item", "ascending")]
     return table.filter(table["detected_all"]).sort_by(order)
 
@@ -88,23 +102,24 @@ def most_frequent(table: pa.Table) -> list[str]:
     return sorted(largest, key=lambda item: -largest[item])
 
 
-def item_rows(source: Source, wanted: Sequence[str], levels: Levels | None = None) -> list[dict[str, Any]]:
+def item_rows(source: Source, groups: Sequence[Group], levels: Levels | None = None) -> list[dict[str, Any]]:
     """Return the rows of `items_table` as dicts; an item that is in no result has no row."""
-    looks = len(source.places) * len(wanted)
+    looks = len(source.places) * len(groups)
     return [
         row
         for place, counted in zip(source.places, source.counted, strict=True)
-        for row in _rows(place, counted, list(wanted), source.first_seen, levels or Levels(), looks)
+        for row in _rows(place, counted, groups, source.first_seen, levels or Levels(), looks)
     ]
 
 
 def _rows(
-    place: Place, counted: Counted, wanted: list[str], first_seen: Mapping[str, str], levels: Levels, looks: int
+    place: Place, counted: Counted, groups: Sequence[Group], first_seen: Mapping[str, str], levels: Levels, looks: int
 ) -> list[dict[str, Any]]:
     path = storage.join(place.directory, FOUND)
     counts = read_counts(path) if _has_counts(place.campaign) and storage.exists(path) else None
-    rows = _estimated(counted, wanted, levels, looks)
+    rows = _estimated(counted, groups, levels, looks)
     if counts is not None:
+        wanted = [group.name for group in groups]
         rows = _with_found(place, wanted, rows, counts, counted.tally.senders, levels, looks)
     shared = {
         "window": place.window,
@@ -170,11 +185,11 @@ def _with_found(
     ]
 
 
-def _estimated(counted: Counted, wanted: list[str], levels: Levels, looks: int) -> list[dict[str, Any]]:
+def _estimated(counted: Counted, groups: Sequence[Group], levels: Levels, looks: int) -> list[dict[str, Any]]:
     """Return the rows of the items that a result counted; a tally without a sketch has only the items of its job."""
-    lacking = set(counted.lacks(wanted))
-    names = tuple(item for item in wanted if item not in lacking)
-    if not names:
+    lacking = set(counted.lacks([group.items[0] for group in groups]))
+    there = [group for group in groups if group.items[0] not in lacking]
+    if not there:
         return []
-    table = results.estimate_table(names, counted.estimate(names), levels, looks)
+    table = results.estimate_table([group.name for group in there], counted.sums(there), levels, looks)
     return [{**row, "source": "estimate"} for row in table.to_pylist()]

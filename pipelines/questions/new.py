@@ -16,7 +16,7 @@ from pipelines.handover.hops import outputs
 from pipelines.jobs.found import FOUND
 from pipelines.jobs.table_files import schema_of
 from pipelines.outputs.received_summary import folder_of
-from pipelines.questions.items import item_rows
+from pipelines.questions.items import item_groups, item_rows
 from pipelines.questions.sources import Source
 
 SCHEMA = schema_of(
@@ -57,7 +57,7 @@ def new_table(source: Source, levels: Levels | None = None) -> pa.Table:
                 seen[item] = min(first or window, window), max(last, window)
     decided = {**dict.fromkeys(decisions.approved, "approved"), **dict.fromkeys(decisions.rejected, "rejected")}
     counts: dict[str, list[dict[str, Any]]] = {}
-    for row in item_rows(source, list(seen), levels) if seen else ():
+    for row in item_rows(source, item_groups(source, list(seen)), levels) if seen else ():
         if row["window"] >= seen[row["item"]][0]:
             counts.setdefault(row["item"], []).append(row)
     rows = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -79,4 +80,4 @@ def _name(row: dict[str, Any]) -> str:
 def _counted(group: Group, results: Sequence[Counted]) -> Group:
     """Return the items of a group that were counted."""
     lacking = {item for one in results for item in one.lacks(group.items)}
-    return Group(group.name, tuple(item for item in group.items if item not in lacking)) if lacking else group
+    return replace(group, items=tuple(item for item in group.items if item not in lacking)) if lacking else group

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hushcount.errors import UsageError
@@ -149,7 +149,7 @@ def counted_in_all(groups: Sequence[Group], results: Sequence[Counted]) -> tuple
             )
         if len(items) < len(group.items):
             lost[group.name] = len(group.items) - len(items)
-        kept.append(Group(group.name, items) if group.name in lost else group)
+        kept.append(replace(group, items=items) if group.name in lost else group)
     return tuple(kept), lost
 
 

@@ -10,7 +10,6 @@ from datetime import timezone, tzinfo
 import numpy as np
 import pyarrow as pa
 
-from hushcount.campaigns.dictionary import other_item
 from hushcount.collection.windows import is_window, window_names
 from hushcount.estimating import estimated
 from hushcount.oracles.influence import FORGERS
@@ -20,6 +19,7 @@ from hushcount.questions.collisions import pool_of
 from hushcount.questions.counted import Counted
 from hushcount.questions.sides import added_up
 from pipelines.epochs.tracked_items import shown
+from pipelines.questions.breakdown import WHOLE, Breakdown
 from pipelines.questions.changes import CONFIDENCE, Change
 from pipelines.questions.findings import findings, share_of, state_of, verdict_of
 from pipelines.questions.selection import each_item
@@ -92,8 +92,7 @@ def of_other(results: Sequence[Counted]) -> Iterator[str]:
             continue
         if one.campaign.number is not None and one.campaign.number.mean:
             continue
-        mechanism = one.campaign.require_frequency()
-        other = estimated(one.campaign, one.tally, np.array([other_item(mechanism)], dtype=np.uint64))
+        other = estimated(one.campaign, one.tally, np.array([one.campaign.other], dtype=np.uint64))
         share, half = share_of(float(other.count[0]), one.reports), float(other.error[0]) / one.reports
         yield (
             f'"other", values that the dictionary of epoch {one.campaign.epoch} does not list: {percent(share)} ± '
@@ -101,36 +100,39 @@ def of_other(results: Sequence[Counted]) -> Iterator[str]:
         )
 
 
-def of_top(source: Source, table: pa.Table, show: int) -> Iterator[str]:
+def of_top(source: Source, table: pa.Table, show: int, of: Breakdown = WHOLE) -> Iterator[str]:
     """Say how detections are corrected, and which items and reports have no row; `table`: all detected rows."""
     most = max(Counter(table["epoch"].to_pylist()).values(), default=0) if "epoch" in table.column_names else len(table)
     yield from of_cut(show, most)
     if not table.num_rows:
-        yield from of_nothing(source)
-    items = looks_of_top(source)
+        yield from of_nothing(source, of)
+    items = looks_of_top(source, of)
     if len(source.windows) == 1:
         yield of_looks(items)
         yield from of_other(source.counted)
         return
     yield of_totals(items)
-    if lost := len(source.followed) - items:
+    if lost := len(source.followed) - items // of.strata(source.counted):
         yield f"{lost:,} {'item that' if lost == 1 else 'items that'} not all of these windows counted: no row"
 
 
-def looks_of_top(source: Source) -> int:
+def looks_of_top(source: Source, of: Breakdown = WHOLE) -> int:
     """Return how many counts were looked at to find the most frequent items."""
-    return len(source.followed) * len(source.places) if len(source.windows) == 1 else len(each_item([source]))
+    items = len(source.followed) * len(source.places) if len(source.windows) == 1 else len(each_item([source]))
+    return items * of.strata(source.counted)
 
 
-def of_nothing(source: Source) -> Iterator[str]:
+def of_nothing(source: Source, of: Breakdown = WHOLE) -> Iterator[str]:
     """Say what this number of reports could have shown, and what to change; for an answer without a detected item."""
     alone, many = len(source.windows) == 1, len(source.places) > 1
     # In one window each epoch is tested by itself. Several windows are added up, and repeated answers with them.
     tested = [max(source.counted, key=lambda one: one.reports)] if alone else added_up(source.counted)
     campaign, reports = tested[-1].campaign, sum(one.reports for one in tested)
     repeats = max(repeats_of(one.campaign, one.tally.senders) for one in tested)
-    looks = len(source.followed) * (len(source.places) if alone else 1)
-    sight = sight_of(campaign.require_frequency(), reports, looks, repeats=repeats)
+    looks, strata = len(source.followed) * (len(source.places) if alone else 1), of.strata(source.counted)
+    # The variance of a sum of cells is about their number times that of one, as that of equal reports is.
+    cells = campaign.cells_an_item / strata
+    sight = sight_of(campaign.require_frequency(), reports, looks * strata, repeats=math.ceil(repeats * cells))
     yield sight.words("people" if campaign.shuffle.cap == 1 and not many else "reports")
     added = "add windows up (hushcount ask top --last 7), or " if alone else ""
     yield f"to see rarer items: {added}plan more people, longer windows or a larger epsilon (hushcount init)"

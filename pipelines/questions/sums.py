@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from hushcount.questions.counted import Counted, Group
 from hushcount.questions.totals import total
 from pipelines.jobs.results import COLUMNS, estimate_table
 from pipelines.jobs.table_files import schema_of
+from pipelines.questions.breakdown import WHOLE, Breakdown
 from pipelines.questions.selection import each_item
 from pipelines.questions.sources import Source
 
@@ -62,7 +64,7 @@ def _of_result(one: Counted, groups: Sequence[Group], levels: Levels, looks: int
         lacking = set(one.lacks(group.items))
         items = tuple(item for item in group.items if item not in lacking)
         if items:
-            known.append(Group(group.name, items) if lacking else group)
+            known.append(replace(group, items=items) if lacking else group)
             missing.append(len(lacking))
     if not known:
         return None
@@ -128,13 +130,13 @@ def totals_table(results: Sequence[Counted], groups: Sequence[Group], levels: Le
     return pa.table([columns[name] for name in TOTALS.names], schema=TOTALS)
 
 
-def top_totals(source: Source, levels: Levels | None = None) -> pa.Table:
+def top_totals(source: Source, levels: Levels | None = None, of: Breakdown = WHOLE) -> pa.Table:
     """Return the detected totals of single items over the windows, with the columns TOP, ordered by falling count.
 
     Raises:
         UsageError: no item was counted in all windows.
     """
-    table = totals_table(source.counted, each_item([source]), levels)
+    table = totals_table(source.counted, of.groups(each_item([source]), source.counted), levels)
     table = table.rename_columns(["item" if name == "group" else name for name in table.column_names])
     order = [("count", "descending"), ("item", "ascending")]
     return table.filter(table["detected_all"]).select(TOP).sort_by(order)

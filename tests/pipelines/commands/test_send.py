@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
+from hushcount.client import Client
 from hushcount.delivery import Sender
 from pipelines.cli import app
 from tests.hushcount.campaigns.vouched import KEY, public_part
@@ -111,3 +114,24 @@ def test_what_cannot_be_used_is_refused(collector: FakeCollector, terms: Path, t
     refused("send", "--site", "http://c.example", "--policy", terms, "a", says=["https://"])
     refused(*words(collector, terms, "one", "--window", "soon"), says=["--window", "'soon'"])
     refused(*words(collector, tmp_path / "none.json", "one"), says=["none.json"])
+
+
+def test_coordinates_are_reported_with_each_value_and_with_one_that_was_kept_for_another_epoch(
+    collector: FakeCollector, terms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, report = [], Client.report
+
+    def recorded(self: Client, value: str, by: Mapping[str, str] | None = None) -> bytes:
+        told.append((self.campaign.epoch, value, by))
+        return report(self, value, by)
+
+    monkeypatch.setattr(Client, "report", recorded)
+    home = ("--folder", tmp_path / "own", "--keep-values")
+    done(*words(collector, terms, "four", *home, "--by", "version=2.1", "--by", "platform=mac os"))
+    Sender(collector.address, policy(), home[1], keep_values=True).report("one", {"version": 2.1, "Version": "x"})
+    collector.epochs.append(campaign(collector.campaign))
+    assert done(*words(collector, terms, *home, "--json")).json["remade"] == 2
+    kept = {"version": "2.1"}
+    assert told == [(2, "four", {**kept, "platform": "mac os"}), (2, "one", kept), (3, "one", kept)]
+    for wrong in ("version", "=2.1", "version="):
+        refused(*words(collector, terms, "one", "--by", wrong), says=["--by", "AXIS=VALUE"])

@@ -17,7 +17,7 @@ from hushcount.policy import Policy, terms_of
 from hushcount.report_making import items_for, new_values
 from hushcount.urls import OTHER, Suffixes, address_of, item_of_url
 from keys.rotation import rotate
-from pipelines.jobs.simulated_people import of_addresses
+from pipelines.jobs.simulated_people import of_values
 from pipelines.jobs.url_parts import url_part
 from tests.support.collecting import collect
 from tests.support.jobs import new_campaign, new_keys, refused, write_lines
@@ -113,7 +113,7 @@ def test_an_address_is_too_long_only_if_what_is_taken_of_it_is() -> None:
 
 def test_true_counts_of_simulated_people_are_of_what_is_taken() -> None:
     truth = [("https://a.b/1", 5), ("http://A.b./2", 4), ("https://c.d", 3), ("a.b", 2)]
-    assert of_addresses(campaign("hosts"), truth) == [("a.b", 9), ("c.d", 3), ("other", 2)]
+    assert of_values(campaign("hosts"), truth) == [("a.b", 9), ("c.d", 3), ("other", 2)]
 
 
 def test_a_dictionary_of_addresses_has_the_spelling_of_clients(tmp_path: Path) -> None:

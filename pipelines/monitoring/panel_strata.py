@@ -1,0 +1,61 @@
+"""The newest window broken down by the campaign's axes: one coordinate at a time, as the reader selects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hushcount.oracles.estimates import Levels
+from hushcount.questions.counted import Counted, Group
+from pipelines.jobs.results import estimate_table
+from pipelines.monitoring.panel_campaign import Shown
+from pipelines.pages.figures import Block, Choice, Figure, Row, Span
+from pipelines.questions.findings import findings, share_of, state_of
+
+_MOST_PARTS = 100
+"""With more coordinates than these, the page has no items of each."""
+_MOST_ROWS = 100
+_ENDS = ("low", "high", "low_all", "high_all")
+_HEADS = ("count", "from", "to", "from, all", "to, all", "share", "state, among all")
+_NOTES = (
+    "Counts in the newest window, with 95 % intervals: thick lines for each count alone, thin lines for all counts of "
+    "all parts of this choice together. Shares are of all reports of the window.",
+)
+
+
+def strata_of(shown: Shown) -> Iterator[Block]:
+    """Yield a choice if the campaign has axes: all items by coordinate, and the detected items of each coordinate."""
+    newest = shown.newest.counted[-1]
+    if newest.campaign.axes is None or newest.dictionary is None:
+        return
+    axes, items = newest.campaign.axes.strata.axes, newest.dictionary.items
+    wholes = [(axis.name, [Group(one, items, ((axis.name, one),)) for one in axis.coordinates]) for axis in axes]
+    coordinates = [(axis.name, one) for axis in axes for one in axis.coordinates]
+    parts = [] if len(coordinates) > _MOST_PARTS else coordinates
+    each = [(f"{axis}={one}", [Group(item, (item,), ((axis, one),)) for item in items]) for axis, one in parts]
+    looks = sum(len(groups) for _, groups in (*wholes, *each))
+    figures = [
+        _figure(f"{shown.key}-by-{place}", name, newest, groups, looks, whole=place < len(wholes))
+        for place, (name, groups) in enumerate((*wholes, *each))
+    ]
+    yield Choice(f"{shown.key}-by", "Broken down by", tuple(figures))
+
+
+def _figure(key: str, name: str, newest: Counted, groups: Sequence[Group], looks: int, *, whole: bool) -> Figure:
+    """Return a figure of groups: of all in their order if they are `whole`, or else of those that are detected."""
+    names = [group.name for group in groups]
+    table = estimate_table(names, newest.sums(groups), Levels(), looks)
+    found = findings(table.to_pylist(), names if whole else ())
+    if not whole:
+        found = sorted(found, key=lambda row: -row["count"])[:_MOST_ROWS]
+    rows = []
+    for row in found:
+        state, share = state_of(row), share_of(row["count"], newest.reports)
+        numbers = [f"{number:,.0f}" for number in (row["count"], *(row[end] for end in _ENDS))]
+        low, high, low_all, high_all = (row[end] for end in _ENDS)
+        drawn = Span(row["count"], low, high, low_all, high_all, state == "detected", named=True)
+        rows.append(Row(row["item"], (*numbers, f"{share:.2%}", state), drawn, facts={**row, "share": share}))
+    detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
+    what = "coordinates" if whole else "items"
+    says = (f"{detected:,} of {len(groups):,} {what} are detected.",)
+    heads = ("coordinate" if whole else "item", *_HEADS)
+    return Figure(key, name, says, "intervals", heads, tuple(rows), most=_MOST_ROWS, notes=_NOTES)

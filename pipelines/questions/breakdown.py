@@ -1,0 +1,96 @@
+"""--by and --where: a question of each stratum of axes, or only of reports with some coordinates (docs/adr/0058)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import pyarrow as pa
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.errors import UsageError
+from hushcount.questions.counted import Counted, Group
+from hushcount.strata import Where
+from pipelines.console.options import coordinates
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """What the rows of an answer are broken down by.
+
+    Attributes:
+        by: the axes; each row of the question becomes a row for each combination of their coordinates.
+        where: only reports with these coordinates count.
+    """
+
+    by: tuple[str, ...] = ()
+    where: Where = ()
+
+    @classmethod
+    def of(cls, by: Sequence[str] | None, where: Sequence[str] | None) -> Breakdown:
+        """Return the breakdown that options ask for; UsageError: they contradict each other, or have another form."""
+        given = coordinates("--where", where)
+        if both := next((axis for axis, _ in given if axis in (by or ())), None):
+            raise UsageError(f"axis {both!a} is in --by and in --where: leave one of them out")
+        return cls(tuple(dict.fromkeys(by or ())), given)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is broken down."""
+        return not (self.by or self.where)
+
+    def groups(self, groups: Sequence[Group], results: Sequence[Counted]) -> tuple[Group, ...]:
+        """Return each group in each stratum; a group's name tells its coordinates.
+
+        Raises:
+            UsageError: the campaigns of the results have no such axis or coordinate, or list different coordinates.
+        """
+        if self.is_whole:
+            return tuple(groups)
+        strata = list(self._strata([one.campaign for one in results]))
+        return tuple(
+            replace(group, name=f"{group.name}{_label(where)}", where=where) for group in groups for where in strata
+        )
+
+    def strata(self, results: Sequence[Counted]) -> int:
+        """Return the number of strata, 1 without axes; UsageError as in `groups`."""
+        return 1 if self.is_whole else sum(1 for _ in self._strata([one.campaign for one in results]))
+
+    def columns(self, table: pa.Table, groups: Iterable[Group], head: str) -> pa.Table:
+        """Return a table for machines: names without coordinates, and a column for each axis.
+
+        Args:
+            groups: those of the rows, as `groups` returns them.
+            head: the column of the names.
+        """
+        if self.is_whole:
+            return table
+        there = {group.name: group for group in groups}
+        rows, place = [there[name] for name in table[head].to_pylist()], table.column_names.index(head)
+        plain = [group.name.removesuffix(_label(group.where)) for group in rows]
+        table = table.set_column(place, head, pa.array(plain, pa.string()))
+        for number, axis in enumerate([name for name, _ in self.where] + list(self.by), place + 1):
+            values = [dict(group.where)[axis] for group in rows]
+            table = table.add_column(number, axis, pa.array(values, pa.string()))
+        return table
+
+    def _strata(self, campaigns: Sequence[Campaign]) -> Iterator[Where]:
+        for axes in ({one.require_axes().strata.axis(name) for one in campaigns} for name in self.by):
+            if len(axes) > 1:
+                raise UsageError(
+                    f"axis {axes.pop().name} has other coordinates in some of these results: ask for windows of one "
+                    "epoch, or leave it out"
+                )
+        for campaign in campaigns:
+            campaign.require_axes().strata.places(dict(self.where))
+        chosen = [campaigns[0].require_axes().strata.axis(name).coordinates for name in self.by]
+        for values in product(*chosen):
+            yield (*self.where, *zip(self.by, values, strict=True))
+
+
+WHOLE = Breakdown()
+
+
+def _label(where: Where) -> str:
+    return f" [{', '.join(f'{axis}={value}' for axis, value in where)}]"

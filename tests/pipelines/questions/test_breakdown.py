@@ -1,0 +1,162 @@
+"""--by and --where: items by axes from clients' lines to answers, with the truth beside; a change of one stratum."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hushcount.campaigns.campaign import Campaign
+from pipelines.audit.view import View
+from pipelines.deployment.campaigns import read_epochs
+from pipelines.monitoring.dashboard import page_of, panel_of
+from pipelines.pages.figures import Choice
+from pipelines.questions.spans import Span
+from tests.support.collecting import collect
+from tests.support.jobs import done, refused, write_lines
+from tests.support.site import Site, at
+
+REPORTS, DAYS = 6_000, 2
+FAR = 6.0
+"""Standard errors that an estimate strays with a probability below 1e-8."""
+
+
+def lines(day: int) -> list[str]:
+    """Return a value and coordinates of each person; on the second day, beta moves to version 2.1 on linux."""
+    many = {
+        ("alpha", "2.1", "linux"): 1_500, ("alpha", "2.0", "mac os"): 1_000, ("alpha", "1.9", "bsd"): 500,
+        ("beta", "2.1", "linux"): 300 + 900 * day, ("beta", "2.0", "linux"): 1_200 - 900 * day, ("gamma", "2.1"): 1_000,
+        ("nobody", "2.0", "mac os"): 500,
+    }  # fmt: skip
+    return ["\t".join(cell) for cell, count in many.items() for _ in range(count)]
+
+
+def truth(day: int, **where: str) -> Counter[str]:
+    """Return how many people have each value, of those with these coordinates."""
+    found, listed = Counter[str](), {"version": ("2.1", "2.0"), "platform": ("linux", "mac os")}
+    for line in lines(day):
+        value, *coordinates = line.split("\t")
+        told = dict(zip(listed, coordinates, strict=False))
+        by = {axis: told[axis] if told.get(axis) in listed[axis] else "other" for axis in listed}
+        found[value] += all(by[axis] == wanted for axis, wanted in where.items())
+    return found
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    site = Site(tmp_path_factory.mktemp("breakdown"))
+    by = (
+        "--by", f"version={write_lines(site.root / 'versions.txt', ['2.1', '2.0', 'other'])}",
+        "--by", f"platform={write_lines(site.root / 'platforms.txt', ['linux', 'mac os'])}",
+    )  # fmt: skip
+    path = site.add("parts", *by, mechanism="ais", epsilon=5.0, dictionary=site.words)
+    for day in range(DAYS):
+        collect(site.store, path, lines(day), day=day)
+    assert site.run(DAYS + 0.1).problems == []
+    return site
+
+
+def ask(site: Site, question: str, *options: object) -> Any:
+    return done("ask", question, "--config", site.config, "--campaign", "parts", *options, "--json").json
+
+
+def is_near(row: dict[str, Any], count: float) -> bool:
+    return abs(float(row["count"]) - count) < FAR * max(row["standard_error"], 1.0)
+
+
+def test_every_item_is_counted_in_every_stratum_and_in_all(site: Site) -> None:
+    rows = ask(site, "item", "--last", 1, "--item", "alpha", "--item", "beta", "--by", "version", "--by", "platform")[
+        "rows"
+    ]
+    assert len(rows) == 2 * 3 * 3
+    for row in rows:
+        assert is_near(row, truth(1, version=row["version"], platform=row["platform"])[row["item"]])
+    whole = ask(site, "item", "--last", 1, "--item", "alpha")["rows"]
+    assert is_near(whole[0], 3_000)
+    assert whole[0]["standard_error"] > 1.2 * min(row["standard_error"] for row in rows), "a sum of nine cells"
+
+
+def test_the_most_frequent_are_those_of_a_stratum(site: Site, tmp_path: Path) -> None:
+    out = tmp_path / "top.csv"
+    said = ask(site, "top", "--where", "platform=linux", "--by", "version", "--out", out)
+    found = {(row["item"], row["version"]) for row in said["rows"]}
+    # A false detection, of probability 5 % at most, is one of a count that is near.
+    assert found >= {("alpha", "2.1"), ("beta", "2.1"), ("beta", "2.0")}
+    assert all(is_near(row, truth(1, version=row["version"], platform="linux")[row["item"]]) for row in said["rows"])
+    assert all(row["platform"] == "linux" for row in said["rows"])
+    written = list(csv.DictReader(out.read_text().splitlines()))
+    assert {(row["item"], row["version"], row["platform"]) for row in written} == {(*cell, "linux") for cell in found}
+    shown = done("ask", "top", "--config", site.config, "--campaign", "parts", "--by", "version").out
+    assert "alpha [version=2.1]" in shown
+    # Three items in three versions were looked at.
+    assert "9 counts" in shown
+
+
+def test_sums_and_totals_are_of_the_strata_asked_for(site: Site) -> None:
+    rows = ask(site, "sum", "--last", 1, "--all", "--by", "platform")["rows"]
+    for row in rows:
+        held = truth(1, platform=row["platform"])
+        assert is_near(row, held.total() - held["nobody"])
+    (total,) = ask(site, "total", "--item", "alpha", "--where", "version=2.1", "--where", "platform=linux")["rows"]
+    assert (total["group"], total["version"], total["platform"]) == ("alpha", "2.1", "linux")
+    assert is_near(total, 3_000)
+
+
+def test_a_change_is_found_in_its_stratum_alone(site: Site) -> None:
+    rows = ask(site, "change", "--by", "version", "--by", "platform")["rows"]
+    assert len(rows) == 27
+    changed = {
+        (row["group"], row["version"], row["platform"]): row["difference"] > 0.0 for row in rows if row["significant"]
+    }
+    assert changed == {("beta", "2.1", "linux"): True, ("beta", "2.0", "linux"): False}
+
+
+def test_what_no_dictionary_lists_is_other_in_all_strata(site: Site) -> None:
+    """500 of 6,000 people have a value that is not listed; the standard error is below 1 % of the reports."""
+    (said,) = (one for one in ask(site, "top")["says"] if one.startswith('"other"'))
+    share = float(said.partition("list: ")[2].partition("%")[0])
+    assert abs(share - 100.0 * 500 / REPORTS) < FAR
+
+
+def test_the_page_has_what_is_detected_of_each_coordinate(site: Site) -> None:
+    campaigns, _ = read_epochs(site.deployment.campaigns)
+    (view,) = (one for one in View(site.deployment, at(DAYS + 0.2), campaigns).each() if one.campaign == "parts")
+    panel, _ = panel_of(view, "parts", Span(100))
+    (choice,) = (block for block in panel.blocks if isinstance(block, Choice) and block.label == "Broken down by")
+    figures = {figure.heading: figure for figure in choice.figures}
+    assert [row.name for row in figures["platform"].rows] == ["linux", "mac os", "other"]
+    assert len(figures) == 2 + 3 + 3
+    for axis, coordinate in (("version", "2.1"), ("version", "2.0"), ("platform", "linux"), ("platform", "other")):
+        held = truth(1, **{axis: coordinate})
+        rows = {row.name: row.facts for row in figures[f"{axis}={coordinate}"].rows}
+        assert set(rows) >= {item for item, count in held.items() if count >= 300 and item != "nobody"}
+        assert all(is_near(dict(row), held[item]) for item, row in rows.items())
+    assert "Broken down by" in page_of(site.deployment, at(DAYS + 0.2), Span(100))
+
+
+def test_a_question_of_no_axis_or_coordinate_is_refused(site: Site) -> None:
+    top = ("ask", "top", "--config", site.config, "--campaign")
+    refused(*top, "parts", "--by", "country", says=["axis is 'country'", "version, platform"])
+    refused(*top, "parts", "--where", "platform=bsd", says=["'bsd'", "linux, mac os, other"])
+    refused(*top, "parts", "--where", "platform", says=["AXIS=VALUE"])
+    refused(*top, "parts", "--where", "platform=linux", "--where", "platform=bsd", says=["once for each axis"])
+    refused(*top, "parts", "--by", "platform", "--where", "platform=linux", says=["--by and in --where"])
+
+
+def test_the_next_epoch_keeps_axes_and_their_order(site: Site, tmp_path: Path) -> None:
+    folder = site.root / "campaigns" / "parts"
+    after = tmp_path / "after.json"
+    done(
+        "campaign", "new", "--after", folder / "parts.json", "--keys", site.keys, "--out", after,
+        "--dictionary", write_lines(tmp_path / "more.txt", ["alpha", "beta", "gamma", "delta"]),
+    )  # fmt: skip
+    first, second = Campaign.read(folder / "parts.json"), Campaign.read(after)
+    assert (second.axes, second.domain) == (first.axes, 45)
+    assert first.domain == 36
+    shown = done("campaign", "show", "--campaign", after, "--json").json
+    assert "9 strata" in shown["axes"]
+    assert json.loads(after.read_text())["axes"]["listed"][0] == {"name": "version", "values": ["2.1", "2.0"]}
