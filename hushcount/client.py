@@ -178,7 +178,9 @@ class Client:
         measurement = Measurement.of(value, by)
         return self.reports([measurement.value], by=[dict(measurement.by)]).tobytes()
 
-    def reports(self, values: Sequence[str | float], threads: int = 1, by: Sequence[Mapping[str, str]] = ()) -> Octets:
+    def reports(
+        self, values: Sequence[str | float], threads: int = 1, by: Sequence[Mapping[str, str | float]] = ()
+    ) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, all of the same length.
 
         Args:

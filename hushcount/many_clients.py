@@ -49,7 +49,9 @@ class ManyClients:
         """Return one sealed frequency report; at each call it counts as a report of another person."""
         return self.reports([value]).tobytes()
 
-    def reports(self, values: Sequence[str | float], threads: int = 1, by: Sequence[Mapping[str, str]] = ()) -> Octets:
+    def reports(
+        self, values: Sequence[str | float], threads: int = 1, by: Sequence[Mapping[str, str | float]] = ()
+    ) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, like `Client.reports`."""
         items = items_for(self.campaign, self.dictionary, values, by=by)
         return sealed(self.campaign, self._drawn(items), self._sealer(self.campaign.keys.analyzer), threads)

@@ -89,7 +89,7 @@ def items_for(
     dictionary: Dictionary | None,
     values: Sequence[str | float],
     hosts: Collection[str] | None = None,
-    by: Sequence[Mapping[str, str]] = (),
+    by: Sequence[Mapping[str, str | float]] = (),
 ) -> UInt64Array:
     """Return uint64[n]: the item of each value (`Campaign.item_of`); for a mean, a point that is drawn; or the cell.
 
@@ -107,7 +107,8 @@ def items_for(
         return items
     if by and len(by) != len(texts):
         raise UsageError(f"by has the coordinates of {len(by)} values, must be of {len(texts)}")
-    places = [campaign.axes.strata.place(one) for one in by or [{}] * len(texts)]
+    told = [dict(Measurement.of("", one).by) for one in by or [{}] * len(texts)]
+    places = [campaign.axes.strata.place(one) for one in told]
     return campaign.require_cells().number(items, np.array(places, dtype=np.uint64))
 
 

@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.text import Text
 from typer import Option
 
+from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.campaigns.parts import AxesPart
 from hushcount.errors import UsageError
 from hushcount.maths.probability import LARGEST_EPSILON
@@ -175,16 +176,19 @@ def _asking(clients: int | None, sample: float | None) -> Iterator[RenderableTyp
 def _domain(size: int | None, dictionary: Path | None, open_domain: bool, axes: AxesPart | None) -> int | None:
     if sum((size is not None, dictionary is not None, open_domain)) != 1:
         raise UsageError("give one of --dictionary-size D, --dictionary FILE and --open-domain")
-    strata = 1 if axes is None else len(axes.strata)
     if axes is not None and open_domain:
         raise UsageError("--by needs a dictionary: give --dictionary-size D or --dictionary FILE")
-    if dictionary is None:
-        return None if size is None else size * strata
-    known = read_listed(dictionary)
-    if said := table_note(dictionary, known):
-        note(f"warning: {said}")
-    note(f"note: dictionary {dictionary} has {known.sizes}")
-    return (len(known.items) + 1) * strata
+    if dictionary is not None:
+        known = read_listed(dictionary)
+        if said := table_note(dictionary, known):
+            note(f"warning: {said}")
+        note(f"note: dictionary {dictionary} has {known.sizes}")
+        size = len(known.items) + 1
+    if axes is None or size is None:
+        return size
+    if (cells := size * len(axes.strata)) > MOST_ITEMS:
+        raise UsageError(f"--by makes {cells:,} cells of items and strata, must be at most {MOST_ITEMS:,}")
+    return cells
 
 
 def _shuffled(task: Task, limits: Limits, reports: int) -> ShuffledPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,15 +10,16 @@ from hushcount.campaigns.parts import AxesPart
 from hushcount.errors import UsageError
 from hushcount.formats.reading import validated
 from hushcount.randomness import SystemWords, hex_seed
-from hushcount.strata import OTHER
-from pipelines.files.item_files import read_listed
+from hushcount.strata import COORDINATE, OTHER
+from pipelines.files.item_files import read_names
 
 
 def axes_part(by: Sequence[str] | None) -> AxesPart | None:
     """Return the section that `--by` asks for, with a new key; None without axes.
 
     Args:
-        by: AXIS=FILE each; the file has one coordinate a line, and may list "other", which every axis has.
+        by: AXIS=FILE each; the file has one coordinate a line, or is a .csv with the column item. It may list "other",
+            which every axis has.
 
     Raises:
         UsageError: a text has another form, a file cannot be read, or axes or coordinates are out of range.
@@ -32,4 +34,14 @@ def _axis(text: str) -> dict[str, object]:
     name, equals, path = text.partition("=")
     if not (name and equals and path):
         raise UsageError(f"--by is {text!a}, must be AXIS=FILE, as version=versions.txt")
-    return {"name": name, "values": [one for one in read_listed(Path(path)).items if one != OTHER]}
+    values = read_names(Path(path))
+    for place, value in enumerate(values, start=1):
+        if re.fullmatch(COORDINATE, value) is None:
+            raise UsageError(
+                f"coordinate {place} of {path} is {value[:60]!a}, must be 1 to 64 printable characters of ASCII "
+                "without , = [ ] and without a space at an end"
+            )
+    values = [value for value in values if value != OTHER]
+    if not values:
+        raise UsageError(f"{path} lists no coordinate beside {OTHER}, must list at least 1 for axis {name}")
+    return {"name": name, "values": values}

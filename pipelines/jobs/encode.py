@@ -134,9 +134,12 @@ def plan_encode(
     total = sum(1 for _ in read_lines(values))
     if not total:
         raise UsageError(f"{values} holds no values: give one value a line")
-    tabbed = campaign.axes is None and all(b"\t" in line for line in islice(read_lines(values), _LOOKED_AT))
+    axes = 0 if campaign.axes is None else len(campaign.axes.listed)
+    tabbed = all(line.count(b"\t") > axes for line in islice(read_lines(values), _LOOKED_AT))
     if console is not None and not clients and tabbed:
-        console.print(f"warning: the first lines of {values} hold a tab: if they are client<TAB>value, add --clients")
+        console.print(
+            f"warning: the first lines of {values} hold a tab too many: if they are client<TAB>value, add --clients"
+        )
     return EncodeJob(
         campaign=campaign,
         to=Output(out, overwrite),

@@ -103,14 +103,16 @@ def table_of(
     """Return columns and rows of the true counts: of each value, in each stratum if the campaign has axes."""
     if campaign.axes is None:
         return ("item", "count"), [*of_values(campaign, truth)]
-    names, rows = [axis.name for axis in campaign.axes.listed], Counter[tuple[str, ...]]()
+    axes, rows = campaign.axes.strata.axes, Counter[tuple[str, ...]]()
     for line, count in truth:
         one = measured(campaign, line)
         value = one.value if campaign.url is None else campaign.item_of(one.value) or OTHER
         by = dict(one.by)
-        cell = (value, *(by.get(name, OTHER) for name in names))
+        cell = (value, *(axis.coordinates[axis.place(by.get(axis.name))] for axis in axes))
         rows[cell] += count
-    return ("item", *names, "count"), [(*cell, count) for cell, count in rows.most_common()]
+    return ("item", *(f"by.{axis.name}" for axis in axes), "count"), [
+        (*cell, count) for cell, count in rows.most_common()
+    ]
 
 
 def of_numbers(part: NumberPart, truth: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:

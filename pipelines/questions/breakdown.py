@@ -11,8 +11,11 @@ import pyarrow as pa
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Counted, Group
-from hushcount.strata import Where
+from hushcount.strata import OTHER, Where
 from pipelines.console.options import coordinates
+
+COLUMN = "by."
+"""What begins the name of an axis's column, so that no axis has the name of another column."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Breakdown:
         return 1 if self.is_whole else sum(1 for _ in self._strata([one.campaign for one in results]))
 
     def columns(self, table: pa.Table, groups: Iterable[Group], head: str) -> pa.Table:
-        """Return a table for machines: names without coordinates, and a column for each axis.
+        """Return a table for machines: names without coordinates, and a column `by.AXIS` for each axis.
 
         Args:
             groups: those of the rows, as `groups` returns them.
@@ -72,19 +75,20 @@ class Breakdown:
         table = table.set_column(place, head, pa.array(plain, pa.string()))
         for number, axis in enumerate([name for name, _ in self.where] + list(self.by), place + 1):
             values = [dict(group.where)[axis] for group in rows]
-            table = table.add_column(number, axis, pa.array(values, pa.string()))
+            table = table.add_column(number, f"{COLUMN}{axis}", pa.array(values, pa.string()))
         return table
 
     def _strata(self, campaigns: Sequence[Campaign]) -> Iterator[Where]:
-        for axes in ({one.require_axes().strata.axis(name) for one in campaigns} for name in self.by):
-            if len(axes) > 1:
+        # "other" is what an axis does not list, so it differs with the list.
+        for name in (*self.by, *(axis for axis, value in self.where if value == OTHER)):
+            if len({frozenset(one.require_axes().strata.axis(name).values) for one in campaigns}) > 1:
                 raise UsageError(
-                    f"axis {axes.pop().name} has other coordinates in some of these results: ask for windows of one "
-                    "epoch, or leave it out"
+                    f"axis {name} lists other coordinates in some of these results: ask for windows of one epoch, or "
+                    "leave it out"
                 )
         for campaign in campaigns:
             campaign.require_axes().strata.places(dict(self.where))
-        chosen = [campaigns[0].require_axes().strata.axis(name).coordinates for name in self.by]
+        chosen = [campaigns[-1].require_axes().strata.axis(name).coordinates for name in self.by]
         for values in product(*chosen):
             yield (*self.where, *zip(self.by, values, strict=True))
 

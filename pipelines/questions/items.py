@@ -118,7 +118,8 @@ def _rows(
     path = storage.join(place.directory, FOUND)
     counts = read_counts(path) if _has_counts(place.campaign) and storage.exists(path) else None
     rows = _estimated(counted, groups, levels, looks)
-    if counts is not None:
+    # Discovery has no coordinates.
+    if counts is not None and not any(group.where for group in groups):
         wanted = [group.name for group in groups]
         rows = _with_found(place, wanted, rows, counts, counted.tally.senders, levels, looks)
     shared = {

@@ -145,6 +145,8 @@ def test_one_report_tells_value_and_coordinates_and_other_values_are_other(campa
     sizes = {len(client().report("item 03", by)) for by in several}
     assert sizes == {campaign.sealed_bytes("reports")}
     listed = campaign.read_dictionary()
+    number = items_for(campaign, listed, ["item 03"], by=[{"version": 2.1}])
+    assert number.tolist() == items_for(campaign, listed, ["item 03"], by=[{"version": "2.1"}]).tolist()
     assert items_for(campaign, listed, ["nobody"]).tolist() == [len(campaign.require_cells()) - 1]
     for by in (7, {"version": None}, {7: "linux"}):
         with pytest.raises(UsageError, match="must be"):
@@ -187,7 +189,12 @@ def test_what_cannot_be_broken_down_is_refused_before_a_file_is_written(tmp_path
     grr = (*new, "--mechanism", "grr", "--dictionary", words)
     for by in ("platform", "=", f"Platform={platforms}", f"a={many}"):
         refused(*grr, "--by", by, says=["--by"])
-    refused(*grr, "--by", f"a={long}", says=["too long"])
+    refused(*grr, "--by", f"a={long}", says=["must be 1 to 64"])
+    refused(*grr, "--by", f"a={write_lines(tmp_path / 'o.txt', ['other'])}", says=["o.txt", "beside other"])
+    refused(*grr, "--by", f"a={write_lines(tmp_path / 'c.txt', ['x', 'a=b'])}", says=["coordinate 2", "'a=b'"])
+    refused(
+        "plan", "--epsilon", 1, "--reports", 1000, "--dictionary-size", 10**7, "--by", f"a={platforms}", says=["cells"]
+    )
     refused(*grr, "--by", f"a={tmp_path / 'none.txt'}", says=["none.txt"])
     refused(*grr, "--by", f"a={platforms}", "--by", f"a={platforms}", says=["different"])
     refused(*new, "--mechanism", "ais", "--open-domain", "--by", f"a={platforms}", says=["axes", "dictionary"])

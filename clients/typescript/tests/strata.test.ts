@@ -45,8 +45,31 @@ test("both ways of loading open a campaign with axes, and its mechanism counts c
   expect((await openCampaign(fileOf("grr"))).strata).toBeUndefined();
 });
 
+test.each(["grr", "ss", "oue", "rappor", "apple-cms", "hcms", "gcms", "gcms-target", "hr", "olh", "ocms", "ocms-mse", "ais", "line"])(
+  "%s has axes if it adds nothing up to a sketch and is of no mean",
+  (name) => {
+    const form = { axes: fileOf("axes").axes, dictionary: { items: 9 }, mechanismTerms: { name } } as unknown as Form;
+    const refused = ["rappor", "apple-cms", "hcms", "gcms", "gcms-target", "line"].includes(name);
+    if (refused) expect(() => strataOf(TOOLS, form)).toThrow("no sketch");
+    else expect(strataOf(TOOLS, form).cells).toBe(90);
+  },
+);
+
+test("nothing that all objects inherit is taken for a section", () => {
+  Object.defineProperty(Object.prototype, "listed", { value: [{ name: "secret", values: ["x"] }], configurable: true });
+  try {
+    expect(() => campaignOf({ ...fileOf("axes"), axes: { key: "ab".repeat(32) } })).toThrow("axes");
+  } finally {
+    Reflect.deleteProperty(Object.prototype, "listed");
+  }
+});
+
 test("coordinates are texts or numbers of the app itself", async () => {
   expect({ ...coordinatesOf({ version: 2.1, platform: "linux" }) }).toEqual({ version: "2.1", platform: "linux" });
+  expect({ ...coordinatesOf({ version: " 2", Platform: "linux", platform: "mac os", channel: "ä" }) }).toEqual({ platform: "mac os" });
+  for (const wrong of [new Map([["version", "2.1"]]), 7, "abc", ["x"], new Date()]) {
+    expect(() => coordinatesOf(wrong as unknown as Record<string, string>)).toThrow("plain object");
+  }
   expect(() => coordinatesOf({ version: null })).toThrow("must be a string or a number");
   const items = vectors("clients").accept.find(({ campaign }) => campaign === "axes")?.items as string[];
   const maker = await openMaker({

@@ -74,7 +74,7 @@ def test_every_item_is_counted_in_every_stratum_and_in_all(site: Site) -> None:
     ]
     assert len(rows) == 2 * 3 * 3
     for row in rows:
-        assert is_near(row, truth(1, version=row["version"], platform=row["platform"])[row["item"]])
+        assert is_near(row, truth(1, version=row["by.version"], platform=row["by.platform"])[row["item"]])
     whole = ask(site, "item", "--last", 1, "--item", "alpha")["rows"]
     assert is_near(whole[0], 3_000)
     assert whole[0]["standard_error"] > 1.2 * min(row["standard_error"] for row in rows), "a sum of nine cells"
@@ -83,13 +83,15 @@ def test_every_item_is_counted_in_every_stratum_and_in_all(site: Site) -> None:
 def test_the_most_frequent_are_those_of_a_stratum(site: Site, tmp_path: Path) -> None:
     out = tmp_path / "top.csv"
     said = ask(site, "top", "--where", "platform=linux", "--by", "version", "--out", out)
-    found = {(row["item"], row["version"]) for row in said["rows"]}
+    found = {(row["item"], row["by.version"]) for row in said["rows"]}
     # A false detection, of probability 5 % at most, is one of a count that is near.
     assert found >= {("alpha", "2.1"), ("beta", "2.1"), ("beta", "2.0")}
-    assert all(is_near(row, truth(1, version=row["version"], platform="linux")[row["item"]]) for row in said["rows"])
-    assert all(row["platform"] == "linux" for row in said["rows"])
+    assert all(is_near(row, truth(1, version=row["by.version"], platform="linux")[row["item"]]) for row in said["rows"])
+    assert all(row["by.platform"] == "linux" for row in said["rows"])
     written = list(csv.DictReader(out.read_text().splitlines()))
-    assert {(row["item"], row["version"], row["platform"]) for row in written} == {(*cell, "linux") for cell in found}
+    assert {(row["item"], row["by.version"], row["by.platform"]) for row in written} == {
+        (*cell, "linux") for cell in found
+    }
     shown = done("ask", "top", "--config", site.config, "--campaign", "parts", "--by", "version").out
     assert "alpha [version=2.1]" in shown
     # Three items in three versions were looked at.
@@ -99,20 +101,21 @@ def test_the_most_frequent_are_those_of_a_stratum(site: Site, tmp_path: Path) ->
 def test_sums_and_totals_are_of_the_strata_asked_for(site: Site) -> None:
     rows = ask(site, "sum", "--last", 1, "--all", "--by", "platform")["rows"]
     for row in rows:
-        held = truth(1, platform=row["platform"])
+        held = truth(1, platform=row["by.platform"])
         assert is_near(row, held.total() - held["nobody"])
     (total,) = ask(site, "total", "--item", "alpha", "--where", "version=2.1", "--where", "platform=linux")["rows"]
-    assert (total["group"], total["version"], total["platform"]) == ("alpha", "2.1", "linux")
+    assert (total["group"], total["by.version"], total["by.platform"]) == ("alpha", "2.1", "linux")
     assert is_near(total, 3_000)
 
 
-def test_a_change_is_found_in_its_stratum_alone(site: Site) -> None:
+def test_a_change_is_found_in_its_stratum(site: Site) -> None:
     rows = ask(site, "change", "--by", "version", "--by", "platform")["rows"]
     assert len(rows) == 27
-    changed = {
-        (row["group"], row["version"], row["platform"]): row["difference"] > 0.0 for row in rows if row["significant"]
-    }
-    assert changed == {("beta", "2.1", "linux"): True, ("beta", "2.0", "linux"): False}
+    changes = {("beta", "2.1", "linux"): 900, ("beta", "2.0", "linux"): -900}
+    for row in rows:
+        true = changes.get((row["group"], row["by.version"], row["by.platform"]), 0) / REPORTS
+        assert abs(row["difference"] - true) < FAR * row["standard_error"]
+        assert row["significant"] or true == 0.0
 
 
 def test_what_no_dictionary_lists_is_other_in_all_strata(site: Site) -> None:
@@ -145,6 +148,23 @@ def test_a_question_of_no_axis_or_coordinate_is_refused(site: Site) -> None:
     refused(*top, "parts", "--where", "platform", says=["AXIS=VALUE"])
     refused(*top, "parts", "--where", "platform=linux", "--where", "platform=bsd", says=["once for each axis"])
     refused(*top, "parts", "--by", "platform", "--where", "platform=linux", says=["--by and in --where"])
+
+
+def test_other_is_of_one_list_and_axes_may_have_names_of_columns(site: Site) -> None:
+    """Another epoch lists one more coordinate, so that its "other" is of other clients; a listed one is the same."""
+    more = write_lines(site.root / "more.txt", ["1.9", "2.0", "2.1"])
+    axes = ("--by", f"version={more}", "--by", f"count={more}", "--by", f"item={more}")
+    second = site.add("more", *axes, mechanism="ais", epsilon=6.0, dictionary=site.words)
+    collect(site.store, second, ["alpha\t2.1\t1.9\t2.0"] * 400, day=0)
+    assert site.run(DAYS + 0.2).problems == []
+    both = ("--campaign", "parts", "--campaign", "more")
+    asked = ("ask", "compare", "--config", site.config, *both, "--item", "alpha")
+    for wrong in (("--by", "version"), ("--where", "version=other")):
+        refused(*asked, *wrong, says=["axis version lists other coordinates"])
+    rows = done(
+        "ask", "top", "--config", site.config, "--campaign", "more", "--by", "item", "--by", "count", "--json"
+    ).json
+    assert ("alpha", "2.0", "1.9") in [(row["item"], row["by.item"], row["by.count"]) for row in rows["rows"]]
 
 
 def test_the_next_epoch_keeps_axes_and_their_order(site: Site, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def check_campaign(file: Any) -> None:
     if "axes" in file:
         strata.check(file["axes"])
         name = file["mechanism"]["name"] if "mechanism" in file else "line"
-        sketch = name in ("rappor", "line", "gcms-target") or name.endswith("cms")
+        sketch = name in ("rappor", "apple-cms", "hcms", "gcms", "gcms-target", "line")
         require("dictionary" in file and not sketch and _cells(file) <= 1 << 24, "axes")
     if "discovery" in file:
         must, may = "epsilon delta relation rule max_value_bytes hash counts", "hash_key hash_key_commitment"

@@ -14,9 +14,9 @@ import { loadPasses } from "../passes/load.js";
 import type { Asked, AxesTerms, PassTerms, Stream, UrlTerms, WindowTerms } from "../trust/asked.js";
 import { headOf } from "../trust/campaign-log.js";
 import { sampleOf } from "../trust/sample.js";
-import { faultOfText } from "../values/items.js";
+import { faultOfText, mayBeListed } from "../values/items.js";
 import type { ItemOfNumber, Tools as NumberTools } from "../values/numbers.js";
-import type { Strata } from "../values/strata.js";
+import type { Strata, Tools as StrataTools } from "../values/strata.js";
 import { nfc } from "../values/unicode13.js";
 import type { ItemOfUrl, Tools as UrlTools } from "../values/urls.js";
 import { SEAL_BYTES } from "../wire/sealing.js";
@@ -34,8 +34,8 @@ import {
 
 export const CAMPAIGN_BYTES = 2 ** 20;
 export const NAME = "the campaign file";
-/** What the modules of numbers and of addresses use. */
-export const TOOLS: NumberTools & UrlTools = { blake2b, hex, utf8, wordOf, nfc, faultOfText, FormatError };
+/** What the modules of numbers, of addresses and of axes use. */
+export const TOOLS: NumberTools & UrlTools & StrataTools = { blake2b, hex, utf8, wordOf, nfc, faultOfText, FormatError, own, familyOf, mayBeListed };
 const BINDING_BYTES = 16;
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 2;

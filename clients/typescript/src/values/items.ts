@@ -2,6 +2,7 @@
 
 import { blake2b, integerOf, utf8 } from "../bytes.js";
 import { UsageError } from "../errors.js";
+import { IDENTIFIER } from "../fields.js";
 import { own } from "../own.js";
 import { PRIME_61 } from "../oracles/encoders.js";
 import { DEFAULT_IGNORABLE_CODE_POINT, EXTENDED_PICTOGRAPHIC, VARIATION_BASE, VIRAMA } from "./invisible.js";
@@ -42,9 +43,19 @@ export function textOfValue(value: unknown): string {
   throw new UsageError(`a value is a ${typeof value}, must be a string or a number`);
 }
 
-/** Return a client's coordinates as texts. Throws UsageError: one is neither text nor number. */
+/** Return whether a campaign may list a coordinate on an axis: printable ASCII without , = [ ] and a space at an end. */
+export function mayBeListed(axis: string, coordinate: string): boolean {
+  return IDENTIFIER.test(axis) && /^(?! )[ -+\--<>-Z\\^-~]{1,64}$/.test(coordinate) && !coordinate.endsWith(" ");
+}
+
+/**
+ * Return a client's coordinates as texts, those that a campaign may list. Throws UsageError: one is neither text nor
+ * number, or they are no plain object.
+ */
 export function coordinatesOf(by: Readonly<Record<string, unknown>> | undefined): Coordinates {
-  return own(Object.fromEntries(Object.entries(by ?? {}).map(([axis, value]) => [axis, textOfValue(value)])));
+  if (by !== undefined && Object.prototype.toString.call(by) !== "[object Object]") throw new UsageError("by must be a plain object");
+  const texts = Object.entries(by ?? {}).map(([axis, value]) => [axis, textOfValue(value)] as const);
+  return own(Object.fromEntries(texts.filter(([axis, text]) => mayBeListed(axis, text))));
 }
 
 /** Return the normal spelling of a value: NFC by Unicode 13.0. A text that is too long for an item is not changed. */

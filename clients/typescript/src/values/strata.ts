@@ -6,14 +6,8 @@ const MOST_AXES = 8;
 const MOST_STRATA = 4096;
 const MOST_CELLS = 2 ** 24;
 const ROUNDS = 8;
-const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const KEY = /^[0-9a-f]{64}$/;
-/** Printable ASCII without , = [ and ], and no space at an end. */
-const SIGN = "\\x21-\\x2b\\x2d-\\x3c\\x3e-\\x5a\\x5c\\x5e-\\x7e";
-const COORDINATE = new RegExp(`^[${SIGN}](?:[ ${SIGN}]{0,62}[${SIGN}])?$`);
 const OTHER = "other";
-/** Mechanisms that add cells up to a sketch, whose groups have errors by collisions. */
-const SKETCHES = /^(?:rappor|line|.*cms(?:-target)?)$/;
 
 /** A client's coordinates, by axis. */
 export type Coordinates = Readonly<Record<string, string>>;
@@ -21,6 +15,9 @@ export type Coordinates = Readonly<Record<string, string>>;
 /** Functions of the page that this module uses, so that no bundle has them twice. */
 export interface Tools {
   readonly FormatError: new (message: string) => Error;
+  readonly own: <Data extends object>(data: Data | null | undefined) => Data;
+  readonly familyOf: (name: string) => string;
+  readonly mayBeListed: (axis: string, coordinate: string) => boolean;
 }
 
 /** The cells of a campaign's items and strata. */
@@ -38,8 +35,8 @@ interface Axis {
 
 /** Return the strata of a campaign file. Throws FormatError: its section is wrong. */
 export function strataOf(tools: Tools, { axes, dictionary, mechanismTerms }: Form): Strata {
-  const { listed, key, ...more } = { ...(axes as unknown as Readonly<Record<string, unknown>>) };
-  const isForm = areAxes(listed) && typeof key === "string" && KEY.test(key) && Object.keys(more).length === 0;
+  const { listed, key, ...more } = tools.own(axes as unknown as Readonly<Record<string, unknown>>);
+  const isForm = areAxes(tools, listed) && typeof key === "string" && KEY.test(key) && Object.keys(more).length === 0;
   if (!isForm) {
     throw new tools.FormatError(`axes must have a key and 1 to ${String(MOST_AXES)} named lists of different coordinates`);
   }
@@ -48,7 +45,8 @@ export function strataOf(tools: Tools, { axes, dictionary, mechanismTerms }: For
     throw new tools.FormatError(`axes: ${String(strata)} strata, must be at most ${String(MOST_STRATA)}`);
   }
   const cells = ((dictionary?.items ?? MOST_CELLS) + 1) * strata;
-  if (mechanismTerms === undefined || SKETCHES.test(mechanismTerms.name) || cells > MOST_CELLS) {
+  const family = mechanismTerms === undefined ? "lines" : tools.familyOf(mechanismTerms.name);
+  if (family === "pools" || family === "lines" || cells > MOST_CELLS) {
     throw new tools.FormatError(
       `axes need a dictionary with at most ${String(MOST_CELLS)} cells, and a mechanism that has no sketch and no mean`,
     );
@@ -100,14 +98,14 @@ function wordOf(key: string, place: number): number {
   return bytes.reduceRight((word, byte) => word * 256 + byte, 0);
 }
 
-function areAxes(listed: unknown): listed is readonly Axis[] {
+function areAxes(tools: Tools, listed: unknown): listed is readonly Axis[] {
   if (!Array.isArray(listed) || listed.length === 0 || listed.length > MOST_AXES) return false;
-  return listed.every(isAxis) && new Set(listed.map(({ name }) => name)).size === listed.length;
+  return listed.every((axis) => isAxis(tools, axis)) && new Set(listed.map(({ name }) => name)).size === listed.length;
 }
 
-function isAxis(axis: unknown): axis is Axis {
-  const { name, values, ...more } = { ...(axis as Readonly<Record<string, unknown>> | null) };
-  const isForm = typeof name === "string" && NAME.test(name) && Array.isArray(values) && Object.keys(more).length === 0;
+function isAxis({ own, mayBeListed }: Tools, axis: unknown): axis is Axis {
+  const { name, values, ...more } = own(axis as Readonly<Record<string, unknown>> | null);
+  const isForm = typeof name === "string" && Array.isArray(values) && Object.keys(more).length === 0;
   if (!isForm || values.length === 0 || values.length >= MOST_STRATA || new Set(values).size < values.length) return false;
-  return values.every((value) => typeof value === "string" && value !== OTHER && COORDINATE.test(value));
+  return values.every((value) => typeof value === "string" && value !== OTHER && mayBeListed(name, value));
 }
