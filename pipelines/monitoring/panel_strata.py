@@ -56,6 +56,7 @@ def _figure(key: str, name: str, newest: Counted, groups: Sequence[Group], looks
         rows.append(Row(row["item"], (*numbers, f"{share:.2%}", state), drawn, facts={**row, "share": share}))
     detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
     what = "coordinates" if whole else "items"
-    says = (f"{detected:,} of {len(groups):,} {what} are detected.",)
+    others = " A value that the dictionary does not list is in no row." if whole else ""
+    says = (f"{detected:,} of {len(groups):,} {what} are detected.{others}",)
     heads = ("coordinate" if whole else "item", *_HEADS)
     return Figure(key, name, says, "intervals", heads, tuple(rows), most=_MOST_ROWS, notes=_NOTES)
