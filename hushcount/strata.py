@@ -22,6 +22,8 @@ COORDINATE = rf"[{_SIGN}]([ {_SIGN}]{{0,62}}[{_SIGN}])?"
 """The pattern of the texts that an axis may list."""
 Where = tuple[tuple[str, str], ...]
 """Axes with a coordinate each: reports with these coordinates, and with any on the other axes."""
+COLUMN = "by."
+"""What begins the name of an axis's column in a table, so that no axis has the name of another column."""
 OTHER = "other"
 """The coordinate of a client that has none, or one that the axis does not list."""
 _NAMED = 8

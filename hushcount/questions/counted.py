@@ -81,8 +81,10 @@ class Counted:
     def sizes(self, groups: Sequence[Group]) -> IntArray:
         """Return int64[g]: how many items of the mechanism each group is, which are cells if the campaign has axes."""
         axes = self.campaign.axes
-        strata = [1 if axes is None else len(axes.strata.places(dict(group.where))) for group in groups]
-        return np.array([len(group.items) for group in groups], dtype=np.int64) * np.array(strata, dtype=np.int64)
+        strata = {
+            one: 1 if axes is None else len(axes.strata.places(dict(one))) for one in {each.where for each in groups}
+        }
+        return np.array([len(group.items) * strata[group.where] for group in groups], dtype=np.int64)
 
     @property
     def _mechanism(self) -> Mechanism:

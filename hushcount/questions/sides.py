@@ -188,4 +188,4 @@ def side_of(results: Sequence[Counted], groups: Sequence[Group]) -> Side:
         raise UsageError("0 groups were given, must be at least 1")
     whole = added_up(results)
     require_counted(whole, groups)
-    return Side(*zip(*((one, one.sums(groups), one.sizes(groups)) for one in whole), strict=True))
+    return Side(whole, tuple(one.sums(groups) for one in whole), tuple(one.sizes(groups) for one in whole))

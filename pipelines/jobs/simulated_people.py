@@ -18,7 +18,7 @@ from hushcount.numbers import position_of
 from hushcount.oracles.simulation import SeededWords
 from hushcount.randomness import SystemWords
 from hushcount.report_making import measured
-from hushcount.strata import OTHER
+from hushcount.strata import COLUMN, OTHER
 from pipelines.jobs.simulate import read_counts
 
 UNLISTED = tuple(f"unlisted-{number}" for number in range(1, 6))
@@ -92,9 +92,12 @@ def of_values(campaign: Campaign, truth: Sequence[tuple[str, int]]) -> list[tupl
     """Return how many people have each value, in whatever stratum, the most frequent first; of an address its item."""
     found: Counter[str] = Counter()
     for line, count in truth:
-        value = measured(campaign, line).value
-        found[value if campaign.url is None else campaign.item_of(value) or OTHER] += count
+        found[_item(campaign, measured(campaign, line).value)] += count
     return found.most_common()
+
+
+def _item(campaign: Campaign, value: str) -> str:
+    return value if campaign.url is None else campaign.item_of(value) or OTHER
 
 
 def table_of(
@@ -106,11 +109,10 @@ def table_of(
     axes, rows = campaign.axes.strata.axes, Counter[tuple[str, ...]]()
     for line, count in truth:
         one = measured(campaign, line)
-        value = one.value if campaign.url is None else campaign.item_of(one.value) or OTHER
         by = dict(one.by)
-        cell = (value, *(axis.coordinates[axis.place(by.get(axis.name))] for axis in axes))
+        cell = (_item(campaign, one.value), *(axis.coordinates[axis.place(by.get(axis.name))] for axis in axes))
         rows[cell] += count
-    return ("item", *(f"by.{axis.name}" for axis in axes), "count"), [
+    return ("item", *(f"{COLUMN}{axis.name}" for axis in axes), "count"), [
         (*cell, count) for cell, count in rows.most_common()
     ]
 

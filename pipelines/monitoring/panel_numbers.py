@@ -9,16 +9,16 @@ from hushcount.errors import UsageError
 from hushcount.questions.counted import Counted
 from hushcount.questions.means import range_of
 from hushcount.questions.quantiles import bins_of
+from pipelines.monitoring.count_rows import HEADS, count_row
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Prose, Row, Span
 from pipelines.pages.text import sentence
-from pipelines.questions.findings import share_of, state_of
 from pipelines.questions.number_sentences import numeral, of_range
 from pipelines.questions.numbers import histogram_table, mean_table, quantile_table
 
 _NAMES = {0.5: "Median", 0.9: "90th percentile", 0.99: "99th percentile"}
 _ENDS = ("low", "high", "low_all", "high_all")
-_HISTOGRAM_HEADS = ("bin", "count", "from", "to", "from, all", "to, all", "share", "state, among all")
+_HISTOGRAM_HEADS = ("bin", *HEADS)
 _QUANTILE_HEADS = ("window", "bin", "interval", "interval, all", "reports")
 _MEAN_HEADS = ("window", "mean", "from", "to", "from, all", "to, all", "reports")
 _MEAN_NOTES = ("95 % intervals: thick lines for each window alone, thin lines for all windows together.",)
@@ -71,15 +71,8 @@ def _means(shown: Shown) -> Figure:
 
 
 def _histogram(shown: Shown, newest: Counted) -> Figure:
-    rows = []
-    for row in histogram_table([newest]).to_pylist():
-        share, state = share_of(row["count"], row["reports"]), state_of(row)
-        low, high, low_all, high_all = (row[name] for name in _ENDS)
-        numbers = [f"{number:,.0f}" for number in (row["count"], low, high, low_all, high_all)]
-        cells = (*numbers, f"{share:.2%}", state)
-        # A histogram has all bins in their order, so that its shape can be seen.
-        drawn = Span(row["count"], low, high, low_all, high_all, state == "detected", named=True)
-        rows.append(Row(row["bin"], cells, drawn, facts={**row, "share": share}))
+    # A histogram has all bins in their order, so that its shape can be seen.
+    rows = [count_row(row["bin"], row, row["reports"]) for row in histogram_table([newest]).to_pylist()]
     detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
     says = (f"{detected:,} of {len(rows):,} bins are detected.",)
     key = f"{shown.key}-histogram"

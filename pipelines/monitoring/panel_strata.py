@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
 from pipelines.jobs.results import estimate_table
+from pipelines.monitoring.count_rows import HEADS, count_row
 from pipelines.monitoring.panel_campaign import Shown
-from pipelines.pages.figures import Block, Choice, Figure, Row, Span
-from pipelines.questions.findings import findings, share_of, state_of
+from pipelines.pages.figures import Block, Choice, Figure, Span
+from pipelines.questions.findings import findings
 
 _MOST_PARTS = 100
 """With more coordinates than these, the page has no items of each."""
 _MOST_ROWS = 100
-_ENDS = ("low", "high", "low_all", "high_all")
-_HEADS = ("count", "from", "to", "from, all", "to, all", "share", "state, among all")
 _NOTES = (
     "Counts in the newest window, with 95 % intervals: thick lines for each count alone, thin lines for all counts of "
     "all parts of this choice together. Shares are of all reports of the window.",
@@ -47,16 +46,10 @@ def _figure(key: str, name: str, newest: Counted, groups: Sequence[Group], looks
     found = findings(table.to_pylist(), names if whole else ())
     if not whole:
         found = sorted(found, key=lambda row: -row["count"])[:_MOST_ROWS]
-    rows = []
-    for row in found:
-        state, share = state_of(row), share_of(row["count"], newest.reports)
-        numbers = [f"{number:,.0f}" for number in (row["count"], *(row[end] for end in _ENDS))]
-        low, high, low_all, high_all = (row[end] for end in _ENDS)
-        drawn = Span(row["count"], low, high, low_all, high_all, state == "detected", named=True)
-        rows.append(Row(row["item"], (*numbers, f"{share:.2%}", state), drawn, facts={**row, "share": share}))
+    rows = [count_row(row["item"], row, newest.reports) for row in found]
     detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
     what = "coordinates" if whole else "items"
     others = " A value that the dictionary does not list is in no row." if whole else ""
     says = (f"{detected:,} of {len(groups):,} {what} are detected.{others}",)
-    heads = ("coordinate" if whole else "item", *_HEADS)
+    heads = ("coordinate" if whole else "item", *HEADS)
     return Figure(key, name, says, "intervals", heads, tuple(rows), most=_MOST_ROWS, notes=_NOTES)

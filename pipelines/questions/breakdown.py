@@ -11,11 +11,8 @@ import pyarrow as pa
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Counted, Group
-from hushcount.strata import OTHER, Where
+from hushcount.strata import COLUMN, OTHER, Where
 from pipelines.console.options import coordinates
-
-COLUMN = "by."
-"""What begins the name of an axis's column, so that no axis has the name of another column."""
 
 
 @dataclass(frozen=True)

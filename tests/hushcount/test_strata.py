@@ -19,7 +19,7 @@ from hushcount.formats.reading import validated
 from hushcount.maths.objectives import Objective
 from hushcount.newest import Untrusted
 from hushcount.oracles.catalogue import build, plan
-from hushcount.oracles.group_estimates import SupportSums
+from hushcount.oracles.group_estimates import Rows, SupportSums
 from hushcount.oracles.simulation import SeededWords
 from hushcount.oracles.tally import Tally
 from hushcount.policy import Policy, terms_of
@@ -96,7 +96,9 @@ def test_only_a_random_order_has_the_variance_of_the_formula(order: str) -> None
     each = [mechanism.supports(made, np.full(reports, cell, dtype=np.uint64)) for cell in group]
     counts = mechanism.new_tally(columns := tally_items(mechanism))
     mechanism.accumulate(counts, made, columns)
-    (law,) = (one for _, one in mechanism.sums(Tally(counts, reports, columns), [group]).parts)  # type: ignore[attr-defined]
+    rows = mechanism.sums(Tally(counts, reports, columns), [group])
+    assert isinstance(rows, Rows)
+    ((_, law),) = rows.parts
     assert isinstance(law, SupportSums)
     ratio = np.sum(each, axis=0).var() / law.other_spread[0]
     assert (0.9 < ratio < 1.1) == (order == "random")
@@ -150,7 +152,7 @@ def test_one_report_tells_value_and_coordinates_and_other_values_are_other(campa
     assert items_for(campaign, listed, ["nobody"]).tolist() == [len(campaign.require_cells()) - 1]
     for by in (7, {"version": None}, {7: "linux"}):
         with pytest.raises(UsageError, match="must be"):
-            client().report("item 03", by)  # type: ignore[arg-type]
+            client().report("item 03", by)  # type: ignore[arg-type]  # what an app may give
     with pytest.raises(UsageError, match="2 values, must be of 1"):
         client().reports(["item 03"], by=[{}, {}])
 
