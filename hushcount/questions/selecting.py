@@ -12,10 +12,12 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, model_validator
 
+from hushcount.campaigns.parts import Identifier
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part, text_of
 from hushcount.items import MOST_ITEM_BYTES, canonical
 from hushcount.questions.counted import Group
+from hushcount.strata import MOST_AXES
 
 MOST_GROUPS = 1000
 MOST_WILDCARDS = 8
@@ -27,7 +29,7 @@ _Pattern = Annotated[str, Field(min_length=1, max_length=MOST_ITEM_BYTES)]
 
 
 class Choice(Part):
-    """A group has exactly one of these keys; in an open domain it is `items` or `file`."""
+    """A group has exactly one of items, glob, prefix and file; in an open domain it is `items` or `file`."""
 
     items: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=100_000, description="the items")
     glob: _Pattern | None = Field(
@@ -37,10 +39,15 @@ class Choice(Part):
     file: str | None = Field(
         default=None, min_length=1, description="file of items, one a line or a .csv with the column item"
     )
+    where: dict[Identifier, str] = Field(
+        default_factory=dict,
+        max_length=MOST_AXES,
+        description='only reports with these coordinates, as in `{platform = "linux"}`, of campaigns with these axes',
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Choice:
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        given = [name for name in ("items", "glob", "prefix", "file") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(
                 f"a group has {' and '.join(given) or 'nothing'}, must have one of items, glob, prefix and file"

@@ -24,7 +24,7 @@ from pipelines.deployment.parts import AlertsPart
 from pipelines.log.entries import Told
 from pipelines.monitoring.receivers import Message
 from pipelines.questions.changes import Change, changed
-from pipelines.questions.selection import declared_groups, each_item
+from pipelines.questions.selection import are_of, declared_groups, each_item
 from pipelines.questions.sentences import of_change
 from pipelines.questions.sides import Sides, of_windows
 from pipelines.questions.sources import Source
@@ -111,11 +111,12 @@ def watched(sides: Sides, part: AlertsPart) -> tuple[Group, ...]:
             # The results are on dictionaries without a common item, or on an open domain without a discovered value.
             return ()
     named = [Group(item, (item,)) for item in map(canonical, part.items)]
-    named += [group for group in declared_groups(sides.after) if group.name in part.groups]
     results = [one for side in sides.sources for one in side.counted]
+    declared = (group for group in declared_groups(sides.after) if group.name in part.groups)
+    named += [group for group in declared if are_of(results, group)]
     lacking = {item for one in results for group in named for item in one.lacks(group.items)}
-    kept = ((group.name, tuple(item for item in group.items if item not in lacking)) for group in named)
-    return tuple(Group(name, items) for name, items in kept if items)
+    kept = ((group, tuple(item for item in group.items if item not in lacking)) for group in named)
+    return tuple(replace(group, items=items) for group, items in kept if items)
 
 
 def surely_changed(sides: Sides, groups: Sequence[Group], part: AlertsPart) -> list[Change]:

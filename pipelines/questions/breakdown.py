@@ -49,8 +49,13 @@ class Breakdown:
         if self.is_whole:
             return tuple(groups)
         strata = list(self._strata([one.campaign for one in results]))
+        own = {axis for group in groups for axis, _ in group.where}
+        if both := own.intersection((*self.by, *dict(self.where))):
+            raise UsageError(f"axis {min(both)!a} is fixed by a group already: leave it out of --by and --where")
         return tuple(
-            replace(group, name=f"{group.name}{_label(where)}", where=where) for group in groups for where in strata
+            replace(group, name=f"{group.name}{_label(where)}", where=(*group.where, *where))
+            for group in groups
+            for where in strata
         )
 
     def strata(self, results: Sequence[Counted]) -> int:
@@ -68,7 +73,8 @@ class Breakdown:
             return table
         there = {group.name: group for group in groups}
         rows, place = [there[name] for name in table[head].to_pylist()], table.column_names.index(head)
-        plain = [group.name.removesuffix(_label(group.where)) for group in rows]
+        asked = len(self.where) + len(self.by)
+        plain = [group.name.removesuffix(_label(group.where[-asked:])) for group in rows]
         table = table.set_column(place, head, pa.array(plain, pa.string()))
         for number, axis in enumerate([name for name, _ in self.where] + list(self.by), place + 1):
             values = [dict(group.where)[axis] for group in rows]

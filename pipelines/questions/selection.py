@@ -128,8 +128,22 @@ def declared_groups(source: Source) -> tuple[Group, ...]:
     items.
     """
     listed = common_items([source])
-    found = ((name, _select(choice, listed or (), source.base)) for name, choice in source.choices.items())
-    return tuple(Group(name, items) for name, items in found if items)
+    found = [
+        Group(name, items, tuple(choice.where.items()))
+        for name, choice in source.choices.items()
+        if (items := _select(choice, listed or (), source.base))
+    ]
+    return tuple(group for group in found if are_of(source.counted, group))
+
+
+def are_of(results: Sequence[Counted], group: Group) -> bool:
+    """Return whether the campaigns of results have the coordinates of a group, with one list for each axis."""
+    axes = [() if one.campaign.axes is None else one.campaign.axes.strata.axes for one in results]
+    listed = [{axis.name: frozenset(axis.coordinates) for axis in each} for each in axes]
+    return all(
+        len({each.get(name) for each in listed}) == 1 and value in listed[0].get(name, ())
+        for name, value in group.where
+    )
 
 
 def counted_in_all(groups: Sequence[Group], results: Sequence[Counted]) -> tuple[tuple[Group, ...], dict[str, int]]:
@@ -199,7 +213,7 @@ def _group(name: str, choice: Choice, listed: Sequence[str] | None, base: Path) 
         raise UsageError(
             f"{way} {choice.glob or choice.prefix!a} matches none of the {len(listed or ()):,} listed items"
         )
-    return Group(name, items)
+    return Group(name, items, tuple(choice.where.items()))
 
 
 def _select(choice: Choice, listed: Sequence[str] | None, base: Path) -> tuple[str, ...]:

@@ -13,8 +13,13 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from pipelines.audit.view import View
 from pipelines.deployment.campaigns import read_epochs
+from pipelines.deployment.parts import AlertsPart
+from pipelines.monitoring.alert import watched
 from pipelines.monitoring.dashboard import page_of, panel_of
 from pipelines.pages.figures import Choice
+from pipelines.questions.selection import declared_groups
+from pipelines.questions.sides import of_windows
+from pipelines.questions.sources import from_store
 from pipelines.questions.spans import Span
 from tests.support.collecting import collect
 from tests.support.jobs import done, refused, write_lines
@@ -139,6 +144,35 @@ def test_the_page_has_what_is_detected_of_each_coordinate(site: Site) -> None:
         assert set(rows) >= {item for item, count in held.items() if count >= 300 and item != "nobody"}
         assert all(is_near(dict(row), held[item]) for item, row in rows.items())
     assert "Broken down by" in page_of(site.deployment, at(DAYS + 0.2), Span(100))
+
+
+def test_a_group_of_the_deployment_may_be_of_some_coordinates(site: Site) -> None:
+    """It is on the page and watched by alerts; campaigns without the axis have no such group."""
+    before = site.config.read_text()
+    site.config.write_text(
+        f'{before}\n[analyzer.groups]\npair = {{items = ["alpha", "beta"], where = {{platform = "linux"}}}}\n'
+        'gone = {items = ["alpha"], where = {country = "x"}}\n'
+    )
+    try:
+        (row,) = ask(site, "sum", "--last", 1, "--group", "pair")["rows"]
+        held = truth(1, platform="linux")
+        assert is_near(row, held["alpha"] + held["beta"])
+        rows = ask(site, "sum", "--last", 1, "--group", "pair", "--by", "version")["rows"]
+        assert [(row["group"], row["by.version"]) for row in rows] == [("pair", one) for one in ("2.1", "2.0", "other")]
+        for row in rows:
+            held = truth(1, version=row["by.version"], platform="linux")
+            assert is_near(row, held["alpha"] + held["beta"])
+        source = from_store(site.deployment, "parts")
+        assert [(group.name, group.where) for group in declared_groups(source)] == [("pair", (("platform", "linux"),))]
+        part = AlertsPart.model_validate(
+            {"webhook": "https://example.com", "secret": "env:X", "groups": ("pair", "gone")}
+        )
+        assert [group.where for group in watched(of_windows(source), part)] == [(("platform", "linux"),)]
+        group = ("ask", "sum", "--config", site.config, "--campaign", "parts", "--group")
+        refused(*group, "gone", says=["axis is 'country'"])
+        refused(*group, "pair", "--by", "platform", says=["fixed by a group"])
+    finally:
+        site.config.write_text(before)
 
 
 def test_a_question_of_no_axis_or_coordinate_is_refused(site: Site) -> None:
