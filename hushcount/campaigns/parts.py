@@ -298,8 +298,8 @@ class AxisPart(Part):
     def _are_different(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         if OTHER in given:
             raise ValueError(f"holds {OTHER}, which stands for all that are not listed: leave it out")
-        if len(set(given)) < len(given):
-            raise ValueError("must be different")
+        if twice := next((value for place, value in enumerate(given) if value in given[:place]), None):
+            raise ValueError(f"must be different, but {twice!a} is there twice")
         return given
 
 

@@ -26,11 +26,13 @@ class Group:
 
     Attributes:
         where: axes with a coordinate: only reports with these coordinates count. Without, those of all strata do.
+        others: whether values that the dictionary does not list count too.
     """
 
     name: str
     items: tuple[str, ...]
     where: Where = ()
+    others: bool = False
 
     def __post_init__(self) -> None:
         if not self.items:
@@ -76,6 +78,10 @@ class Counted:
         # All at once, because ten thousand groups of one item would take ten thousand times as many steps.
         every = known_items(self._mechanism, self.dictionary, [item for group in groups for item in group.items])
         numbers = np.split(every, np.cumsum([len(group.items) for group in groups])[:-1])
+        other = np.array([self.campaign.other], dtype=np.uint64)
+        numbers = [
+            np.append(each, other) if group.others else each for each, group in zip(numbers, groups, strict=True)
+        ]
         return summed(self.campaign, self.tally, numbers, self.dictionary, [group.where for group in groups])
 
     def sizes(self, groups: Sequence[Group]) -> IntArray:
@@ -84,7 +90,7 @@ class Counted:
         strata = {
             one: 1 if axes is None else len(axes.strata.places(dict(one))) for one in {each.where for each in groups}
         }
-        return np.array([len(group.items) * strata[group.where] for group in groups], dtype=np.int64)
+        return np.array([(len(group.items) + group.others) * strata[group.where] for group in groups], dtype=np.int64)
 
     @property
     def _mechanism(self) -> Mechanism:

@@ -44,6 +44,7 @@ def top(
         *scaled,
         *sentences.of_top(source, table, show, of),
         *sentences.of_found(source, table),
+        *of.words(),
         *sentences.of_results(source.counted, source.zone),
     ]
     people = answer_tables.top(source, seen, show)
@@ -91,6 +92,8 @@ def item(
     says = [
         *scaled,
         *sentences.of_items(table, shown, of_all=not item),
+        *(sentences.of_cut(show, len(groups)) if item else ()),
+        *of.words(),
         *sentences.of_results(source.counted, source.zone),
     ]
     charts = answer_tables.trends(answer_tables.title_of(source), seen, shown)
@@ -128,17 +131,18 @@ def sum_(
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.breakdown import Breakdown
-    from pipelines.questions.selection import Chosen, read_groups
+    from pipelines.questions.selection import Chosen, all_reports, read_groups
     from pipelines.questions.spans import Span
     from pipelines.questions.sums import largest_groups, sums_table
 
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
     chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
-    if chosen.is_nothing and by_prefix is None:
-        raise UsageError("nothing to sum: give --item, --group, --glob, --prefix, --file, --all or --by-prefix")
-    of = Breakdown.of(by, where)
-    groups = of.groups(read_groups([source], chosen, together=True), source.counted)
+    of, is_whole = Breakdown.of(by, where), chosen.is_nothing and by_prefix is None
+    if is_whole and of.is_whole:
+        raise UsageError("nothing to sum: give --item, --group, --glob, --prefix, --file, --all, --by-prefix or --by")
+    summed = [all_reports(source)] if is_whole else read_groups([source], chosen, together=True)
+    groups = of.groups(summed, source.counted)
     table = sums_table(source.counted, groups)
     table, seen, scaled = answers.scaled(table, source, groups, population, table.num_rows)
     chief = set(largest_groups(table)[:show])
@@ -148,6 +152,7 @@ def sum_(
         *scaled,
         *sentences.of_sums(table, len(groups), names, of_paths=by_prefix is not None),
         sentences.of_looks(table.num_rows, are_shown=False),
+        *of.words(),
         *sentences.of_results(source.counted, source.zone),
     ]
     people = answer_tables.over_windows(source, seen, names, "group")
@@ -207,6 +212,7 @@ def total(
         sentences.of_totals(len(groups)),
         *([] if chosen.names else sentences.of_found(source, table)),
         *left_out,
+        *of.words(),
         *sentences.of_results(source.counted, source.zone),
     ]
     people = [answer_tables.largest(title, seen[:show], "group") if seen else f"{title}: no item is detected"]

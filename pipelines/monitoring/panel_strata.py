@@ -22,12 +22,14 @@ _NOTES = (
 
 
 def strata_of(shown: Shown) -> Iterator[Block]:
-    """Yield a choice if the campaign has axes: all items by coordinate, and the detected items of each coordinate."""
+    """Yield a choice if the campaign has axes: all reports by coordinate, and the detected items of each coordinate."""
     newest = shown.newest.counted[-1]
     if newest.campaign.axes is None or newest.dictionary is None:
         return
     axes, items = newest.campaign.axes.strata.axes, newest.dictionary.items
-    wholes = [(axis.name, [Group(one, items, ((axis.name, one),)) for one in axis.coordinates]) for axis in axes]
+    wholes = [
+        (axis.name, [Group(one, items, ((axis.name, one),), others=True) for one in axis.coordinates]) for axis in axes
+    ]
     coordinates = [(axis.name, one) for axis in axes for one in axis.coordinates]
     parts = [] if len(coordinates) > _MOST_PARTS else coordinates
     each = [(f"{axis}={one}", [Group(item, (item,), ((axis, one),)) for item in items]) for axis, one in parts]
@@ -49,7 +51,6 @@ def _figure(key: str, name: str, newest: Counted, groups: Sequence[Group], looks
     rows = [count_row(row["item"], row, newest.reports) for row in found]
     detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
     what = "coordinates" if whole else "items"
-    others = " A value that the dictionary does not list is in no row." if whole else ""
-    says = (f"{detected:,} of {len(groups):,} {what} are detected.{others}",)
+    says = (f"{detected:,} of {len(groups):,} {what} are detected.",)
     heads = ("coordinate" if whole else "item", *HEADS)
     return Figure(key, name, says, "intervals", heads, tuple(rows), most=_MOST_ROWS, notes=_NOTES)

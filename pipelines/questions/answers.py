@@ -152,6 +152,7 @@ def difference(
         *sentences.of_cut(show, len(seen)),
         *sentences.of_changes(found),
         *left_out,
+        *of.words(),
         *sentences.of_results(results, sides.after.zone),
     ]
     table = pa.Table.from_pylist([vars(one) for one in found], SCHEMA)

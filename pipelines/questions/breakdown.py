@@ -62,6 +62,11 @@ class Breakdown:
         """Return the number of strata, 1 without axes; UsageError as in `groups`."""
         return 1 if self.is_whole else sum(1 for _ in self._strata([one.campaign for one in results]))
 
+    def words(self) -> Iterator[str]:
+        """Say what shares are of."""
+        if not self.is_whole:
+            yield "shares are of all reports of a window, not of those of a stratum"
+
     def columns(self, table: pa.Table, groups: Iterable[Group], head: str) -> pa.Table:
         """Return a table for machines: names without coordinates, and a column `by.AXIS` for each axis.
 

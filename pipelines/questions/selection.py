@@ -14,6 +14,7 @@ from pipelines.files.item_files import read_names
 from pipelines.questions.sources import Source
 
 ALL = "all listed items"
+EVERYTHING = "all reports"
 _NAMED = 3
 """The number of items that the name of a sum lists."""
 
@@ -92,6 +93,14 @@ def read_groups(sources: Sequence[Source], chosen: Chosen, *, together: bool) ->
         groups = _groups(sources[0], chosen, listed, together)
         items = tuple(dict.fromkeys(item for group in groups for item in group.items))
     return by_prefix(items, chosen.separator, chosen.depth, from_right=chosen.from_right)
+
+
+def all_reports(source: Source) -> Group:
+    """Return the group of all values, listed or not; UsageError: the domain is open."""
+    listed = common_items([source])
+    if not listed:
+        raise UsageError("--by alone counts all reports of a dictionary's campaign, and this one has no dictionary")
+    return Group(EVERYTHING, listed, others=True)
 
 
 def common_items(sources: Sequence[Source]) -> tuple[str, ...] | None:

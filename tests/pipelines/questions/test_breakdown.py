@@ -108,6 +108,9 @@ def test_sums_and_totals_are_of_the_strata_asked_for(site: Site) -> None:
     for row in rows:
         held = truth(1, platform=row["by.platform"])
         assert is_near(row, held.total() - held["nobody"])
+    for row in ask(site, "sum", "--last", 1, "--by", "platform")["rows"]:
+        assert row["group"] == "all reports"
+        assert is_near(row, truth(1, platform=row["by.platform"]).total())
     (total,) = ask(site, "total", "--item", "alpha", "--where", "version=2.1", "--where", "platform=linux")["rows"]
     assert (total["group"], total["by.version"], total["by.platform"]) == ("alpha", "2.1", "linux")
     assert is_near(total, 3_000)
@@ -137,6 +140,8 @@ def test_the_page_has_what_is_detected_of_each_coordinate(site: Site) -> None:
     (choice,) = (block for block in panel.blocks if isinstance(block, Choice) and block.label == "Broken down by")
     figures = {figure.heading: figure for figure in choice.figures}
     assert [row.name for row in figures["platform"].rows] == ["linux", "mac os", "other"]
+    for row in figures["platform"].rows:
+        assert is_near(dict(row.facts), truth(1, platform=row.name).total())
     assert len(figures) == 2 + 3 + 3
     for axis, coordinate in (("version", "2.1"), ("version", "2.0"), ("platform", "linux"), ("platform", "other")):
         held = truth(1, **{axis: coordinate})
