@@ -214,8 +214,7 @@ class Policy(PolicyTerms):
                 f"campaign {campaign.id} takes {campaign.url.segments} segments of the path of addresses, the policy "
                 "names no hosts: do not report to it, or add to hosts those of which it may learn paths"
             )
-        axes = () if campaign.axes is None else campaign.axes.listed
-        if strange := [axis.name for axis in axes if axis.name not in self.axes]:
+        if strange := [name for name in campaign.axis_names if name not in self.axes]:
             raise Untrusted(
                 f"campaign {campaign.id} breaks reports down by {' and '.join(strange)}, the policy allows "
                 f"{' and '.join(self.axes) or 'no axis'}: do not report to it, or add the axis to axes in the policy"
@@ -290,7 +289,7 @@ def terms_of(
         "layers": () if campaign.sample is None else (campaign.sample.layer,),
         "take": taken_of(campaign),
         "hosts": tuple(hosts),
-        "axes": () if campaign.axes is None else tuple(axis.name for axis in campaign.axes.listed),
+        "axes": campaign.axis_names,
         # The bound is not the present length of reports, because a larger dictionary makes reports longer.
         "max_report_bytes": max(longest, _REPORT_BYTES),
         "max_dictionary_bytes": max(0 if dictionary is None else len(dictionary.text), USUAL_BYTES),

@@ -79,7 +79,7 @@ def measured(campaign: Campaign, line: str) -> Measurement:
     """
     if campaign.axes is None:
         return Measurement(line)
-    names = [axis.name for axis in campaign.axes.listed]
+    names = campaign.axis_names
     value, *coordinates = line.split("\t", len(names))
     return Measurement(value, tuple(zip(names, coordinates, strict=False)))
 

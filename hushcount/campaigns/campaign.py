@@ -215,6 +215,11 @@ class Campaign(Part):
         return other_item(self.require_frequency())
 
     @property
+    def axis_names(self) -> tuple[str, ...]:
+        """The names of the axes, in the order of the file; empty without axes."""
+        return () if self.axes is None else tuple(axis.name for axis in self.axes.listed)
+
+    @property
     def cells_an_item(self) -> int:
         """The number of cells whose counts add up to that of an item: the strata."""
         return 1 if self.axes is None else len(self.axes.strata)

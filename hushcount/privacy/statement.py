@@ -58,8 +58,8 @@ def statement(
     unit = units.text if len(covered) > 1 else units.reports.text if "reports" in covered else units.discovery.text
     result = Statement(unit, units.reports.per, senders.way, local, shuffled, found, total)
     asked = [] if campaign.sample is None else [sample_sentence(campaign.sample)]
-    if campaign.axes is not None and "reports" in covered:
-        asked.append(axes_sentence(campaign.axes))
+    if campaign.axis_names and "reports" in covered:
+        asked.append(axes_sentence(campaign.axis_names))
     sentences = [*exact_sentences(result, units, covered, reports), *([refusal] if refusal else []), *asked]
     return replace(result, plain=(*plain_sentences(result, units), *asked), sentences=tuple(sentences))
 

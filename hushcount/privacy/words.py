@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.campaigns.parts import AxesPart, SamplePart
+from hushcount.campaigns.parts import SamplePart
 from hushcount.maths.figures import LARGEST, odds_of, rounded_up, within
 from hushcount.privacy.guarantees import Discovery, Released, Statement
 from hushcount.privacy.unit import Unit, Units
@@ -81,12 +81,11 @@ def sample_sentence(sample: SamplePart) -> str:
     )
 
 
-def axes_sentence(axes: AxesPart) -> str:
+def axes_sentence(axes: Collection[str]) -> str:
     """Return what axes add to a statement: the guarantee is of value and coordinates together."""
-    named = ", ".join(axis.name for axis in axes.listed)
     return (
-        f"A report tells a value together with {named}: what is said here of a value holds for all of them together, "
-        "at the same figures."
+        f"A report tells a value together with {', '.join(axes)}: what is said here of a value holds for all of them "
+        "together, at the same figures."
     )
 
 

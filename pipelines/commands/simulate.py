@@ -140,7 +140,7 @@ def _sent(
     law = (
         simulated_people.zipf(publication.dictionary, unlisted=campaign.discovery is not None)
         if values is None
-        else simulated_people.as_in(values)
+        else simulated_people.as_in(values, campaign.axis_names)
     )
     drawn = law.draw(people, seed)
     with Progress(*_columns(), console=progress_console(), transient=True) as bars:

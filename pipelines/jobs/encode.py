@@ -134,8 +134,7 @@ def plan_encode(
     total = sum(1 for _ in read_lines(values))
     if not total:
         raise UsageError(f"{values} holds no values: give one value a line")
-    axes = 0 if campaign.axes is None else len(campaign.axes.listed)
-    tabbed = all(line.count(b"\t") > axes for line in islice(read_lines(values), _LOOKED_AT))
+    tabbed = all(line.count(b"\t") > len(campaign.axis_names) for line in islice(read_lines(values), _LOOKED_AT))
     if console is not None and not clients and tabbed:
         console.print(
             f"warning: the first lines of {values} hold a tab too many: if they are client<TAB>value, add --clients"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -171,10 +171,14 @@ def _require_time(mechanism: Mechanism, n: int, items: int, runs: int) -> None:
         )
 
 
-def read_counts(values: Path) -> Counter[str]:
-    """Return how often each value occurs in a file of values; UsageError if it has none, or too many."""
+def read_counts(values: Path, more: Sequence[str] = ()) -> Counter[str]:
+    """Return how often each value occurs in a file of values; UsageError if it has none, or too many.
+
+    Args:
+        more: further columns that a .csv must have; their texts come after the value, with tabs between.
+    """
     counts: Counter[str] = Counter()
-    for _, value, count in _rows(values):
+    for _, value, count in _rows(values, more):
         counts[value] += count
     if not counts.total():
         raise UsageError(f"{values} holds no values: give one value a line")
@@ -192,7 +196,7 @@ def _items_in(path: Path, counts: Counter[str]) -> Dictionary:
     return Dictionary(tuple(occurring))
 
 
-def _rows(path: Path) -> Iterator[tuple[int, str, int]]:
+def _rows(path: Path, more: Sequence[str] = ()) -> Iterator[tuple[int, str, int]]:
     """Yield number, value and count of each line, or of each row of a .csv.
 
     If a row is not valid, the error is raised after the last row.
@@ -203,12 +207,12 @@ def _rows(path: Path) -> Iterator[tuple[int, str, int]]:
     raw, faults = read_file(path, "values", TABLE_BYTES), []
     header = csv_header(raw, str(path))
     column = next((name for name in ("item", "value") if name in header), None)
-    if column is None or "count" not in header:
-        raise UsageError(f"{path} must have the columns item (or value) and count")
-    for line, row in numbered_csv_rows(raw, str(path), (column, "count")):
+    if column is None or not {"count", *more} <= {*header}:
+        raise UsageError(f"{path} must have the columns {', '.join(('item (or value)', *more))} and count")
+    for line, row in numbered_csv_rows(raw, str(path), (column, *more, "count")):
         count = row["count"]
         if count.isdecimal() and len(count) <= _MOST_DIGITS:
-            yield line, canonical(row[column]), int(count)
+            yield line, canonical("\t".join(row[name] for name in (column, *more))), int(count)
         else:
             faults.append((line, f"has the count {count[:_MOST_DIGITS]!r}, must be a whole number"))
     require_fit(faults, str(path))

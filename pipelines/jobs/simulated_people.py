@@ -67,9 +67,19 @@ def zipf(dictionary: Dictionary | None, *, unlisted: bool) -> Law:
     return Law(name, listed + others, np.concatenate(parts))
 
 
-def as_in(path: Path) -> Law:
-    """Return the law of a file with one value a line, or of a .csv with item and count; UsageError if it has none."""
-    counts = read_counts(path)
+def as_in(path: Path, axes: Sequence[str] = ()) -> Law:
+    """Return the law of a file with one value a line, or of a .csv with item and count.
+
+    Args:
+        axes: of the campaign. Their coordinates follow a value, with tabs between; a .csv has a column `by.AXIS` for
+            each.
+
+    Raises:
+        UsageError: the file has no value, an empty one, or more coordinates in a line than there are axes.
+    """
+    counts = read_counts(path, [f"by.{axis}" for axis in axes])
+    if (most := max(value.count("\t") for value in counts)) > len(axes) > 0:
+        raise UsageError(f"{path} has {most} coordinates in a line, must have those of {', '.join(axes)}")
     if "" in counts:
         raise UsageError(f"{path} has an empty value: give one value a line")
     name = f"the shares of {len(counts):,} values in {path}"

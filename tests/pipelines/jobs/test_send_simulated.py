@@ -14,6 +14,7 @@ import pytest
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.delivery import Site
 from hushcount.delivery.verdicts import Verdict
+from hushcount.errors import UsageError
 from pipelines.jobs import send_simulated
 from pipelines.jobs.send_simulated import _Post, _settled
 from pipelines.jobs.simulated_people import UNLISTED, UNLISTED_SHARE, Law, as_in, counted, zipf
@@ -68,6 +69,17 @@ def test_a_file_of_values_is_a_law(tmp_path: Path) -> None:
     assert not follows(law, [law.values[index] for index in drawn], {"x": 0.77, "y": 0.23})
     assert [value for value, _ in counted(law.values, drawn)] == ["x", "y"]
     assert sum(count for _, count in counted(law.values, drawn)) == 100_000
+
+
+def test_a_file_of_values_has_coordinates_by_tabs_or_by_columns(tmp_path: Path) -> None:
+    lines = write_lines(tmp_path / "values.txt", ["x\t1\tlinux"] * 3 + ["y\t2"])
+    table = write_lines(tmp_path / "values.csv", ["item,by.platform,by.version,count", "x,linux,1,3", "y,,2,1"])
+    axes = ("version", "platform")
+    assert as_in(lines, axes).values == ("x\t1\tlinux", "y\t2")
+    assert as_in(table, axes).values == ("x\t1\tlinux", "y\t2\t")
+    for wrong in (("version",), ("version", "country")):
+        with pytest.raises(UsageError, match=r"version|by\.country"):
+            as_in(lines if len(wrong) == 1 else table, wrong)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
