@@ -23,7 +23,6 @@ from hushcount.campaigns.parts import (
 from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_over
-from hushcount.numbers import MOST_BINS
 from hushcount.oracles.catalogue import CATALOGUE
 from hushcount.passes.pass_keys import PassKeys, keys_of, passes_beside, read_pass_keys
 from hushcount.privacy.queries import epsilon_notes
@@ -36,7 +35,7 @@ from pipelines.deployment.listed_windows import windows_of
 from pipelines.files.item_files import read_listed, table_note
 from pipelines.jobs.axis_parts import axes_part
 from pipelines.jobs.new_campaign import create_campaign
-from pipelines.jobs.number_bins import BINS, MEAN, number_part
+from pipelines.jobs.number_bins import MEAN, number_part
 from pipelines.jobs.url_parts import FORMS, url_part
 
 if TYPE_CHECKING:
@@ -59,20 +58,11 @@ def new_campaign(
         Option(help="File of known items, one a line, or a .csv with the column item; it is copied."),
     ] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
-    number: Annotated[
-        str | None, Option(help="Values are numbers in a range, as 0:60000; a client reports the bin of a number.")
-    ] = None,
-    bins: Annotated[
-        str | None,
-        Option(help="With --number: linear:N or log:N; without: a file of edges, one a line.", show_default=BINS),
-    ] = None,
-    unit: Annotated[str | None, Option(help="Unit of the numbers, as ms.")] = None,
-    mean: Annotated[
-        bool, Option("--mean", help="With --number: clients report for the mean of the numbers, by the mechanism line.")
-    ] = False,
-    count: Annotated[
-        int | None, Option(min=1, max=MOST_BINS - 1, help="Values are counts 0, 1, ..., this one or more.")
-    ] = None,
+    number: options.Number = None,
+    bins: options.Bins = None,
+    unit: options.Unit = None,
+    mean: options.Mean = False,
+    count: options.Count = None,
     url: Annotated[
         str | None, Option(help=f"Values are addresses; a client reports of each the {FORMS}, N segments of the path.")
     ] = None,

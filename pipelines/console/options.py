@@ -13,6 +13,7 @@ from typer import BadParameter, Context, Option
 from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.collection.windows import duration
 from hushcount.errors import UsageError
+from hushcount.numbers import MOST_BINS
 from pipelines import DEPLOYMENT
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 MOST_REPORTS = 10**12
 MOST_SEED = (1 << 63) - 1
 MOST_WINDOWS = 1_000_000
+USUAL_BINS = "log:64"
+"""The bins of a range that is given without --bins."""
 _MOST_DEPTH = 64
 
 
@@ -135,6 +138,25 @@ ByPrefix = Annotated[
 Axes = Annotated[
     list[str] | None,
     Option("--by", help="What clients are broken down by, as version=FILE of its values, one a line; may be repeated."),
+]
+Number = Annotated[
+    str | None,
+    Option("--number", help="Values are numbers in a range, as 0:60000; a client reports the bin of a number."),
+]
+Bins = Annotated[
+    str | None,
+    Option(
+        "--bins",
+        help="With --number: linear:N or log:N; without: a file of edges, one a line.",
+        show_default=USUAL_BINS,
+    ),
+]
+Unit = Annotated[str | None, Option("--unit", help="Unit of the numbers, as ms.")]
+Mean = Annotated[
+    bool, Option("--mean", help="With --number: clients report for the mean of the numbers, by the mechanism line.")
+]
+Count = Annotated[
+    int | None, Option("--count", min=1, max=MOST_BINS - 1, help="Values are counts 0, 1, ..., this one or more.")
 ]
 By = Annotated[list[str] | None, Option("--by", help="An axis: a row for each of its coordinates; may be repeated.")]
 Coordinates = Annotated[

@@ -11,12 +11,11 @@ from hushcount.campaigns.parts import NumberPart
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.numbers import MOST_BINS, count_edges, edges_between, text_of_number
+from pipelines.console.options import USUAL_BINS
 from pipelines.files.item_files import read_listed
 
 _SCALES = ("linear", "log")
 _DIGITS = 9
-BINS = "log:64"
-"""What is taken if a range is given without bins."""
 MEAN = "line"
 """The mechanism that is taken for a mean."""
 
@@ -43,7 +42,9 @@ def number_part(
             raise UsageError("--count has bins of its own: leave --number and --bins out")
         edges = count_edges(most_count)
     elif number is not None:
-        edges = tuple(map(text_of_number, _range(number))) if mean else _edges(number, BINS if bins is None else bins)
+        edges = (
+            tuple(map(text_of_number, _range(number))) if mean else _edges(number, USUAL_BINS if bins is None else bins)
+        )
     elif bins is not None:
         edges = read_listed(Path(bins)).items
     elif unit is not None:
