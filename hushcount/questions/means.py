@@ -49,6 +49,14 @@ class Mean:
     of_clients: Measured
     of_all: Measured
 
+    def between(self, low: float, high: float) -> Mean:
+        """Return the mean of numbers in a range from the mean of their places in 0..1."""
+        of_clients, of_all = (
+            Measured(low + (high - low) * place.value, (high - low) * place.error)
+            for place in (self.of_clients, self.of_all)
+        )
+        return Mean(self.reports, of_clients, of_all)
+
 
 def change_of(before: Mean, after: Mean) -> Measured:
     """Return how much the mean of all clients rose; both means are of other clients."""
@@ -68,12 +76,7 @@ def mean_of(one: Counted) -> Mean:
         raise UsageError(f"window {one.window} holds 0 reports, must hold at least 1: choose windows with reports")
     low, high = range_of([one]).bins.values
     repeats = repeats_of(one.campaign, one.tally.senders)
-    found = mean_in(one.campaign.require_frequency(), one.tally, repeats)
-    of_clients, of_all = (
-        Measured(low + (high - low) * place.value, (high - low) * place.error)
-        for place in (found.of_clients, found.of_all)
-    )
-    return Mean(found.reports, of_clients, of_all)
+    return mean_in(one.campaign.require_frequency(), one.tally, repeats).between(low, high)
 
 
 def mean_in(mechanism: Mechanism, tally: Tally, repeats: int = 1) -> Mean:

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hushcount.arrays import FloatArray
+from hushcount.arrays import FloatArray, UInt64Array
 from hushcount.errors import UsageError
 from hushcount.numbers import Bins
 from hushcount.oracles.estimates import Levels, quantile
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.tally import Tally
 from hushcount.questions.counted import Counted, Group, shared_number
 from hushcount.questions.sides import side_of
 from hushcount.questions.totals import errors_of
@@ -99,6 +101,15 @@ class Sums:
     total: float
     variances: tuple[FloatArray, FloatArray, float]
 
+    @classmethod
+    def of(
+        cls, reports: int, bins: Bins, count: FloatArray, standard_error: FloatArray, collision_error: FloatArray
+    ) -> Sums:
+        """Return the sums from their counts and errors: of the bins below each end, of those above it, and of all."""
+        ends, variance = len(bins) - 1, standard_error**2 + collision_error**2
+        variances = variance[:ends], variance[ends:-1], float(variance[-1])
+        return cls(reports, bins, count[:ends], count[ends:-1], float(count[-1]), variances)
+
 
 def sums_of(results: Sequence[Counted]) -> Sums:
     """Return the sums of at least one result; the quantiles of any shares follow from them.
@@ -111,10 +122,20 @@ def sums_of(results: Sequence[Counted]) -> Sums:
     below = [Group(f"to {place}", names[: place + 1]) for place in range(ends)]
     above = [Group(f"above {place}", names[place + 1 :]) for place in range(ends)]
     side = side_of(results, [*below, *above, Group("all", names)])
-    count, noise, collisions = errors_of(side)
-    variance = noise**2 + collisions**2
-    variances = variance[:ends], variance[ends:-1], float(variance[-1])
-    return Sums(side.reports, bins, count[:ends], count[ends:-1], float(count[-1]), variances)
+    return Sums.of(side.reports, bins, *errors_of(side))
+
+
+def sums_in(mechanism: Mechanism, tally: Tally, bins: Bins, items: UInt64Array) -> Sums:
+    """Return the sums of the clients of one tally.
+
+    Args:
+        mechanism: with a dictionary.
+        tally: of at least one report.
+        items: uint64[bins], the item of each bin, the lowest first.
+    """
+    ends = range(1, len(items))
+    found = mechanism.sums(tally, [*(items[:end] for end in ends), *(items[end:] for end in ends), items])
+    return Sums.of(tally.reports, bins, found.count, found.standard_error, found.collision_error)
 
 
 def quantiles(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -17,6 +18,10 @@ from pipelines.console import options
 from pipelines.console.answer import Answer, note, progress_console
 from pipelines.console.tables import Table, by_reason, facts, stamp
 
+if TYPE_CHECKING:
+    from hushcount.campaigns.parts import NumberPart
+
+_Result = TypeVar("_Result")
 _LAW = "law"
 _RUNS, _PEOPLE, _SHOWN = 10, 20_000, 10
 _MOST_PEOPLE = 10**7
@@ -36,6 +41,11 @@ def simulate(
     dictionary: Annotated[
         Path | None, Option(help="Without --send: known items, one a line.", show_default="those that occur")
     ] = None,
+    number: options.Number = None,
+    bins: options.Bins = None,
+    unit: options.Unit = None,
+    mean: options.Mean = False,
+    count: options.Count = None,
     runs: Annotated[
         int | None, Option(help="Without --send: collections.", min=1, max=1_000_000, show_default=str(_RUNS))
     ] = None,
@@ -59,14 +69,18 @@ def simulate(
     --send is for try-outs and load tests: it makes one real report of each of many simulated people, and prints the
     true counts, to compare with ask top. It keeps no budget and no cap, so each real person needs a Sender. Without
     --values, values follow Zipf's law over the dictionary; a tenth of the people have unlisted values if the campaign
-    looks for them.
+    looks for them. With --number or --count, it answers for the mean or the quantiles of numbers, beside the truth.
 
     Example: hushcount simulate --mechanism ais --epsilon 1 --values words.txt --runs 100
 
     Example: hushcount simulate --send --site http://127.0.0.1:8080 --policy policy.json --people 20000
     """
+    from pipelines.jobs.number_bins import MEAN, number_part
+
+    part = number_part(number, bins, unit, count, mean)
     of_runs = {
-        "--mechanism": mechanism, "--epsilon": epsilon, "--dictionary": dictionary, "--runs": runs, "--set": set_
+        "--mechanism": mechanism, "--epsilon": epsilon, "--dictionary": dictionary, "--number": part, "--runs": runs,
+        "--set": set_,
     }  # fmt: skip
     of_send = {"--site": site, "--policy": policy, "--people": people, "--out": out, "--plain-http": plain_http or None}
     if send:
@@ -76,30 +90,82 @@ def simulate(
         chosen = None if values in (None, _LAW) else Path(str(values))
         return _sent(site, policy, chosen, _PEOPLE if people is None else people, seed, out, plain_http)
     _refuse(of_send, "without")
+    mechanism = MEAN if mean and mechanism is None else mechanism
     if mechanism is None or epsilon is None or values is None:
         raise _missing({"--mechanism": mechanism, "--epsilon": epsilon, "--values": values}, "without")
+    if part is not None and dictionary is not None:
+        raise UsageError("numbers have bins in place of a dictionary: leave --dictionary out")
+    asked = _Asked(mechanism, epsilon, Path(values), _RUNS if runs is None else runs, seed, set_)
+    return _of_values(asked, dictionary) if part is None else _of_numbers(asked, part)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What every simulation takes, as the options say it."""
+
+    mechanism: str
+    epsilon: float
+    values: Path
+    runs: int
+    seed: int | None
+    settings: list[str] | None
+
+    def run(self, simulated: Callable[..., _Result], **more: object) -> _Result:
+        """Return what a simulation returns, with its progress shown."""
+        settings, objective = options.parse_settings(self.settings)
+        with Progress(*_columns(), console=progress_console(), transient=True) as shown:
+            return simulated(
+                self.mechanism,
+                self.epsilon,
+                self.values,
+                runs=self.runs,
+                seed=self.seed,
+                settings=settings,
+                objective=objective,
+                track=partial(shown.track, description="simulate"),
+                **more,
+            )
+
+
+def _of_values(asked: _Asked, dictionary: Path | None) -> Answer:
     from pipelines.jobs.simulate import simulate_values
 
-    settings, objective = options.parse_settings(set_)
-    with Progress(*_columns(), console=progress_console(), transient=True) as bars:
-        result = simulate_values(
-            mechanism,
-            epsilon,
-            Path(values),
-            dictionary=dictionary,
-            runs=_RUNS if runs is None else runs,
-            seed=seed,
-            settings=settings,
-            objective=objective,
-            track=partial(bars.track, description="simulate"),
-        )
+    result = asked.run(simulate_values, dictionary=dictionary)
     if result.other:
         note(f"{result.other:,} values are not in the dictionary and count as 'other'")
     ratios = (
         "  l2 ratios: the measured l2 over its lower bound, and over the l2 that theory predicts; a ratio below 1 is "
         f"the chance of {result.runs:,} runs, and more --runs bring the second ratio closer to 1"
     )
-    return Answer(result.as_dict(), [facts(f"{mechanism}, {result.runs} runs", result.as_dict()), ratios])
+    return Answer(result.as_dict(), [facts(f"{asked.mechanism}, {result.runs} runs", result.as_dict()), ratios])
+
+
+def _of_numbers(asked: _Asked, part: NumberPart) -> Answer:
+    from pipelines.jobs.simulate_numbers import simulate_numbers
+
+    result = asked.run(simulate_numbers, part=part)
+    if result.other:
+        where = f"count as {part.edges[0]}" if part.mean else "are left out"
+        note(f"{result.other:,} values are no numbers and {where}")
+    rows = [
+        (one.question, *map(_span, (one.truth, one.estimate, one.interval)), f"{one.held:.0%}") for one in result.asked
+    ]
+    said = f"{result.n:,} clients, {asked.mechanism}, epsilon {asked.epsilon:g}, {result.runs:,} runs"
+    unit = f", {part.unit}" if part.unit else ""
+    heads = ("asked", "truth", "estimate", "95 % interval", "held")
+    held = (
+        "  estimate and interval: of the first run; held: runs with an interval that holds the truth. An interval of "
+        "95 % of a mean holds it in 95 of 100 runs, and one of a quantile more often, because it ends at edges"
+    )
+    return Answer(result.as_dict(), [Table(f"{said}{unit}", heads, rows), held])
+
+
+def _span(ends: tuple[float | None, float | None]) -> str:
+    """Return a number, or two ends, for people; None is no end."""
+    low, high = (None if end is None else f"{end:,.6g}" for end in ends)
+    if low is None or high is None:
+        return "any" if low == high else f"below {high}" if low is None else f"{low} or more"
+    return low if low == high else f"{low} to {high}"
 
 
 def _missing(needed: Mapping[str, object], how: str) -> UsageError:

@@ -114,26 +114,13 @@ def simulate_values(  # noqa: PLR0913  # each is an option of `simulate`
     counted = [counts[item] for item in listed.items]
     other = sum(counts.values()) - sum(counted)
     domain = len(counted) + (1 if other else 0)
-    fixed = settings or {}
-    try:
-        parameters = plan(name, epsilon, domain, fixed, objective or Objective(), fresh_functions(seed, 0))
-        # Each run draws new functions for a pool unless the settings fix a seed.
-        fresh = "seed" in parameters and "seed" not in fixed
-        if fresh:
-            parameters.pop("seed")
-
-        def mechanism_of(run: int) -> Mechanism:
-            seeds = {"seed": fresh_functions(seed, run)} if fresh else {}
-            return build(name, epsilon, domain, {**parameters, **seeds})
-
-        mechanism = mechanism_of(0)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    parameters, mechanism_of = planned(name, epsilon, domain, settings, objective, seed)
+    mechanism = mechanism_of(0)
     items = items_of(mechanism, listed, listed.items)
     if other:
         items, counted = np.append(items, np.uint64(other_item(mechanism))), [*counted, other]
     population = Population(items, np.array(counted, dtype=np.int64))
-    _require_time(mechanism, population.n, len(items), runs)
+    require_time(mechanism, population.n, len(items), runs)
     parts = simulate(mechanism_of, population, runs, seed, threads=available_threads())
     losses = gather(iter(track(parts, runs)))
     n, d = population.n, len(population.items)
@@ -162,7 +149,39 @@ def simulate_values(  # noqa: PLR0913  # each is an option of `simulate`
     )
 
 
-def _require_time(mechanism: Mechanism, n: int, items: int, runs: int) -> None:
+def planned(
+    name: str,
+    epsilon: float,
+    domain: int,
+    settings: Parameters | None,
+    objective: Objective | None,
+    seed: int | None,
+) -> tuple[dict[str, Value], Callable[[int], Mechanism]]:
+    """Return the planned parameters of a mechanism, and the mechanism of each run by its number.
+
+    Each run draws new functions for a pool unless the settings fix a seed; the parameters then lack it.
+
+    Raises:
+        UsageError: a parameter is out of range.
+    """
+    fixed = settings or {}
+    try:
+        parameters = plan(name, epsilon, domain, fixed, objective or Objective(), fresh_functions(seed, 0))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    fresh = "seed" in parameters and "seed" not in fixed
+    if fresh:
+        parameters.pop("seed")
+
+    def mechanism_of(run: int) -> Mechanism:
+        seeds = {"seed": fresh_functions(seed, run)} if fresh else {}
+        return build(name, epsilon, domain, {**parameters, **seeds})
+
+    return parameters, mechanism_of
+
+
+def require_time(mechanism: Mechanism, n: int, items: int, runs: int) -> None:
+    """Raise UsageError if so many collections of n reports would take more than a month."""
     seconds = runs * (mechanism.decode_cost(n, items).seconds + n * _REPORT_SECONDS)
     if seconds > _MOST_SECONDS:
         raise UsageError(
