@@ -167,6 +167,7 @@ def run(command: str) -> None:
 
 LISTS = {
     "words.txt": ["dark-mode", "night-mode"],
+    "durations.txt": [str(number) for number in range(1, 101)],
     "versions.txt": ["2.1", "2.0"],
     "platforms.txt": ["linux", "mac os"],
 }

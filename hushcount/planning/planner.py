@@ -14,7 +14,7 @@ from hushcount.campaigns.campaign import BINDING_BYTES
 from hushcount.errors import UsageError
 from hushcount.maths.objectives import Objective
 from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
-from hushcount.oracles.catalogue import ANY_SEED, CATALOGUE, build, plan
+from hushcount.oracles.catalogue import ANY_SEED, CATALOGUE, build, frequency_oracle, plan
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.parameters import Value
 from hushcount.oracles.power import detection_power, reports_to_detect
@@ -54,7 +54,8 @@ class Candidate:
     Attributes:
         mechanism, parameters: as in a campaign file, but without the seed of a pool, which is drawn for each campaign.
         p, q: probability that a report supports its own cell, and that it supports another given cell.
-        variance_users2: exact variance that randomisation adds to the objective's count, in users squared;
+        variance_users2: exact variance that randomisation adds to the objective's count, in users squared; for a mean,
+            the greatest one of the sum of places in the range;
             standard_error_users: the square root of this variance.
         collision_error_users: the largest bias that a fixed pool can cause; it occurs if all other clients hold one
             item.
@@ -194,9 +195,10 @@ def candidate(
     name: str, task: Task, epsilon: float, reports: int, parameters: dict[str, Value] | None = None
 ) -> Candidate:
     """Return a frequency oracle at its best parameters, or at `parameters`; UsageError says why it is not possible."""
-    if task.domain is None and not CATALOGUE[name].open_domain:
+    oracle = frequency_oracle(name)
+    if task.domain is None and not oracle.open_domain:
         raise UsageError("it needs a dictionary")
-    if task.domain is not None and task.domain > _WHOLE_REPORT and CATALOGUE[name].bit_for_each_item:
+    if task.domain is not None and task.domain > _WHOLE_REPORT and oracle.bit_for_each_item:
         raise UsageError(f"a report would have a bit for each of {task.domain:,} items")
     parameters = parameters or plan(name, epsilon, task.domain, {}, task.objective, ANY_SEED)
     mechanism = build(name, epsilon, task.domain, parameters)
@@ -206,7 +208,9 @@ def candidate(
     tally_mib = 8.0 * (asked if mechanism.encoder.by_item else rows * width) / 2**20
     if task.max_tally_mib is not None and tally_mib > task.max_tally_mib:
         raise UsageError(f"the tally takes {tally_mib:,.3g} MiB, more than {task.max_tally_mib:,g}")
-    variance = float(task.objective.loss(mechanism.law, task.domain, reports))
+    line = mechanism.encoder.line
+    each = task.objective.loss(mechanism.law, task.domain) if line is None else line.weights.worst
+    variance = reports * float(each)
     cost = mechanism.decode_cost(reports, asked)
     return Candidate(
         mechanism=name,

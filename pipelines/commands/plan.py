@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ from rich.text import Text
 from typer import Option
 
 from hushcount.campaigns.dictionary import MOST_ITEMS
-from hushcount.campaigns.parts import AxesPart
+from hushcount.campaigns.parts import AxesPart, NumberPart
 from hushcount.errors import UsageError
 from hushcount.maths.probability import LARGEST_EPSILON
 from hushcount.oracles.catalogue import CATALOGUE, MEANS, frequency_oracle
@@ -30,6 +30,8 @@ from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table
 from pipelines.files.item_files import read_listed, table_note
 from pipelines.jobs.axis_parts import axes_part
+from pipelines.jobs.number_bins import MEAN, number_part
+from pipelines.jobs.number_plans import PlannedNumbers, mean_error, plan_mean
 
 _FALSE_POSITIVES_OF_ONE = 0.001
 """Probability of a false detection of one item in an open domain."""
@@ -54,6 +56,11 @@ def plan(
         Path | None, Option(help="File of known items, one a line, or a .csv with the column item.")
     ] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
+    number: options.Number = None,
+    bins: options.Bins = None,
+    unit: options.Unit = None,
+    mean: options.Mean = False,
+    count: options.Count = None,
     by: options.Axes = None,
     objective: Annotated[
         str | None, Option(help="Error to minimise: l2 (default): of all items; mse: the worst; target: of one share.")
@@ -61,7 +68,12 @@ def plan(
     target_share: Annotated[float | None, Option(help="Share of the item with --objective target.")] = None,
     want_error: Annotated[
         float | None,
-        Option(help="Standard error in users: computes the least epsilon or the most reports.", min=1e-6, max=1e12),
+        Option(
+            help="Standard error in users: computes the least epsilon or the most reports; with --mean in the unit of "
+            "the numbers: the least epsilon or the fewest reports.",
+            min=1e-6,
+            max=1e12,
+        ),
     ] = None,
     want_share: Annotated[float | None, Option(help="Share to detect: computes reports or epsilon.")] = None,
     power: Annotated[float, Option(help="Probability to detect the share of --want-share.")] = 0.95,
@@ -80,6 +92,9 @@ def plan(
 ) -> Answer:
     """Use it before campaign new. Give --epsilon and --reports, or one of them with --want-error or --want-share.
 
+    For numbers it says the error of a mean, or how narrow the intervals of quantiles are. The mechanism chosen for
+    the counts of bins also has, within 2 %, the least error of quantiles.
+
     With --shuffled-epsilon, --delta and --reports it finds the largest local epsilon that shuffling reduces to that.
 
     Example: hushcount plan --epsilon 1 --dictionary-size 26000 --reports 100000
@@ -87,9 +102,13 @@ def plan(
     chosen = options.objective_of(objective, target_share)
     if chosen.name == "target" and target_share is None:
         raise UsageError("objective is target: give --target-share too")
-    axes = axes_part(by)
-    domain = _domain(dictionary_size, dictionary, open_domain, axes)
-    names = _names(mechanism, axes)
+    axes, part = axes_part(by), number_part(number, bins, unit, count, mean)
+    of_items = {
+        "--by": by, "--mechanism": mechanism, "--objective": objective, "--target-share": target_share,
+        "--want-share": want_share, "--shuffled-epsilon": shuffled_epsilon,
+    }  # fmt: skip
+    names = _mean_alone(of_items) if mean else _names(mechanism, axes, part)
+    domain = _domain(dictionary_size, dictionary, open_domain, axes, part)
     if clients is not None and (want_share is None or epsilon is None or out is not None):
         raise UsageError(
             "give --clients with --want-share and --epsilon, and without --out: hushcount campaign new makes the file "
@@ -109,7 +128,7 @@ def plan(
         elif delta is not None:
             raise UsageError("give --delta with --shuffled-epsilon only: a local guarantee has no delta")
         elif want_share is None:
-            result = _solve(task, epsilon, reports, want_error)
+            result = _solve(task, epsilon, reports, want_error, part)
         else:
             if want_error is not None or (epsilon is None) == (reports is None):
                 raise UsageError(
@@ -118,9 +137,14 @@ def plan(
             rate = _FALSE_POSITIVES_OF_ONE if domain is None else FALSE_DETECTIONS / domain
             result, reached = planner.to_detect(task, planner.Detection(want_share, power, rate), epsilon, reports)
             detection = {"share": want_share, "power": reached, "false_positive_rate": rate}
+        numbers = (
+            None
+            if part is None or axes is not None
+            else PlannedNumbers.of(part, result.chosen, result.epsilon, result.reports)
+        )
         sample = None if clients is None else least_sample(clients, result.reports)
         if out is not None:
-            _write(result, out, id, keys, dictionary, open_domain, both, axes)
+            _write(result, out, id, keys, dictionary, open_domain, both, axes, part)
     except ValueError as error:
         raise UsageError(str(error)) from None
     for sentence in epsilon_notes(result.epsilon):
@@ -132,10 +156,23 @@ def plan(
         **({"detection": detection} if detection else {}),
         **({} if both is None else {"shuffled": both.data()}),
         **({} if sample is None else {"sample": {"clients": clients, "share": sample, "least_share": LEAST_SHARE}}),
+        **({} if numbers is None else {"number": numbers.data()}),
         **({} if axes is None else {"strata": len(axes.strata), "item_error": _item_error(result, axes)}),
     }
-    shown = [*_shown(result, domain, detection, out, both), *_broken_down(result, axes), *_asking(clients, sample)]
-    return Answer(data, shown)
+    said = [*_of_numbers(numbers), *_broken_down(result, axes), *_asking(clients, sample)]
+    return Answer(data, [*_shown(result, domain, detection, out, both, part), *said])
+
+
+def _mean_alone(of_items: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the mechanism of a mean; UsageError: an option is given that has no meaning for a mean."""
+    if given := [name for name, value in of_items.items() if value is not None]:
+        raise UsageError(f"{given[0]} has no meaning with --mean: leave it out")
+    return (MEAN,)
+
+
+def _of_numbers(numbers: PlannedNumbers | None) -> Iterator[RenderableType]:
+    if numbers is not None:
+        yield from map(_line, numbers.words())
 
 
 def _item_error(result: Plan, axes: AxesPart) -> float:
@@ -153,15 +190,16 @@ def _broken_down(result: Plan, axes: AxesPart | None) -> Iterator[RenderableType
     )
 
 
-def _names(mechanism: list[str] | None, axes: AxesPart | None) -> tuple[str, ...]:
+def _names(mechanism: list[str] | None, axes: AxesPart | None, part: NumberPart | None) -> tuple[str, ...]:
     """Return the mechanisms to compare; UsageError: one is unknown, or counts no items."""
     for name in mechanism or ():
         frequency_oracle(name)
         if name in MEANS:
-            raise UsageError(f"{name} counts no items: hushcount campaign new --mean says the error of a mean")
-    if axes is not None and (pooled := [name for name in mechanism or () if CATALOGUE[name].seeded]):
-        raise UsageError(f"{pooled[0]} adds cells up to a sketch: leave it or --by out")
-    return tuple(mechanism or (name for name, one in CATALOGUE.items() if axes is None or not one.seeded))
+            raise UsageError(f"{name} counts no items: give --number LOW:HIGH --mean to plan for a mean")
+    adds = "--by" if axes is not None else None if part is None else "the numbers"
+    if adds and (pooled := [name for name in mechanism or () if CATALOGUE[name].seeded]):
+        raise UsageError(f"{pooled[0]} adds cells up to a sketch: leave it or {adds} out")
+    return tuple(mechanism or (name for name, one in CATALOGUE.items() if not (adds and one.seeded)))
 
 
 def _asking(clients: int | None, sample: float | None) -> Iterator[RenderableType]:
@@ -173,9 +211,11 @@ def _asking(clients: int | None, sample: float | None) -> Iterator[RenderableTyp
         )
 
 
-def _domain(size: int | None, dictionary: Path | None, open_domain: bool, axes: AxesPart | None) -> int | None:
-    if sum((size is not None, dictionary is not None, open_domain)) != 1:
-        raise UsageError("give one of --dictionary-size D, --dictionary FILE and --open-domain")
+def _domain(
+    size: int | None, dictionary: Path | None, open_domain: bool, axes: AxesPart | None, part: NumberPart | None
+) -> int | None:
+    if sum((size is not None, dictionary is not None, open_domain, part is not None)) != 1:
+        raise UsageError("give one of --number LOW:HIGH, --dictionary-size D, --dictionary FILE and --open-domain")
     if axes is not None and open_domain:
         raise UsageError("--by needs a dictionary: give --dictionary-size D or --dictionary FILE")
     if dictionary is not None:
@@ -184,6 +224,8 @@ def _domain(size: int | None, dictionary: Path | None, open_domain: bool, axes: 
             note(f"warning: {said}")
         note(f"note: dictionary {dictionary} has {known.sizes}")
         size = len(known.items) + 1
+    if part is not None:
+        size = len(part.items) + 1
     if axes is None or size is None:
         return size
     if (cells := size * len(axes.strata)) > MOST_ITEMS:
@@ -198,11 +240,15 @@ def _shuffled(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
     return found
 
 
-def _solve(task: Task, epsilon: float | None, reports: int | None, error: float | None) -> Plan:
+def _solve(
+    task: Task, epsilon: float | None, reports: int | None, error: float | None, part: NumberPart | None
+) -> Plan:
     if error is None:
         if epsilon is None or reports is None:
             raise UsageError("give --epsilon and --reports, or one of them with --want-error")
         return planner.make_plan(task, epsilon, reports)
+    if part is not None and part.mean and (epsilon is None) != (reports is None):
+        return plan_mean(part, task, error, epsilon, reports)
     if epsilon is None and reports is not None:
         return planner.least_epsilon(task, reports, error)
     if epsilon is not None and reports is None:
@@ -219,10 +265,11 @@ def _write(
     open_domain: bool,
     both: ShuffledPlan | None,
     axes: AxesPart | None,
+    part: NumberPart | None,
 ) -> None:
     if id is None or not keys:
         raise UsageError("give --id and --keys with --out: a campaign file holds its name and the public keys")
-    if dictionary is None and not open_domain:
+    if dictionary is None and not open_domain and part is None:
         raise UsageError("give --dictionary FILE or --open-domain with --out: a campaign file fixes the items")
     from keys import directories
     from pipelines.jobs.new_campaign import create_campaign
@@ -235,6 +282,7 @@ def _write(
         mechanism=best.mechanism,
         epsilon=result.epsilon,
         dictionary=dictionary,
+        number=part,
         axes=axes,
         settings=best.parameters,
         # The shuffled limit holds for `result.reports` or more reports, so releases with fewer must be prevented.
@@ -243,12 +291,23 @@ def _write(
 
 
 def _shown(
-    result: Plan, domain: int | None, detection: dict[str, float], out: Path | None, both: ShuffledPlan | None
+    result: Plan,
+    domain: int | None,
+    detection: dict[str, float],
+    out: Path | None,
+    both: ShuffledPlan | None,
+    part: NumberPart | None,
 ) -> Iterator[RenderableType]:
-    items = "an open domain" if domain is None else f"{domain:,} items"
+    items, unit, scale = "an open domain" if domain is None else f"{domain:,} items", "users", 1.0
+    if part is not None and part.mean:
+        items, unit = part.words, part.unit or "the unit of the numbers"
+        scale = mean_error(part, result.chosen, result.reports) / result.chosen.standard_error_users
     locally = [] if both is None else [f"{one.local_epsilon:.4g}" for one in both.protections]
     rows = [
-        [Text(cell, "bold" if candidate is result.chosen else "") for cell in (*_row(candidate), *locally[at : at + 1])]
+        [
+            Text(cell, "bold" if candidate is result.chosen else "")
+            for cell in (*_row(candidate, scale), *locally[at : at + 1])
+        ]
         for at, candidate in enumerate(result.candidates)
     ]
     limit = f"epsilon {result.epsilon:g}"
@@ -258,7 +317,7 @@ def _shown(
     heads = ("mechanism", "error", "bias", "bits", "bytes", "sealed", "MiB", "s", *(["local"] if both else []))
     yield Table(title, heads, rows, words=("mechanism",))
     said = "; local: local epsilon" if both else ""
-    yield _line(f"error: standard error in users; bias: largest bias by collisions; MiB: tally; s: decoding{said}")
+    yield _line(f"error: standard error in {unit}; bias: largest bias by collisions; MiB: tally; s: decoding{said}")
     yield _line(result.reason)
     yield from map(_line, () if both is None else both.words())
     for reason in dict.fromkeys(result.left_out.values()):
@@ -282,11 +341,11 @@ def _line(text: str) -> RenderableType:
     return Padding(Text(text), (0, 0, 0, 2))
 
 
-def _row(one: Candidate) -> tuple[str, ...]:
+def _row(one: Candidate, scale: float) -> tuple[str, ...]:
     parameters = (f"{key}={_short(value)}" for key, value in one.parameters.items())
     return (
         " ".join((one.mechanism, *parameters)),
-        f"{one.standard_error_users:,.1f}",
+        f"{scale * one.standard_error_users:,.{1 if scale == 1.0 else 4}{'f' if scale == 1.0 else 'g'}}",
         f"{one.collision_error_users:,.0f}",
         f"{one.report_bits:,.1f}",
         f"{one.report_bytes:,}",

@@ -37,6 +37,7 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("plan", "shuffled-epsilon"): ((*PLAN, "--reports", 10), ("0", *FEW)),
     ("plan", "delta"): ((*PLAN, "--reports", 10, "--shuffled-epsilon", 1), ("0", "1", *REAL)),
     ("plan", "dictionary-size"): (("plan", "--epsilon", 1, "--reports", 10), ("0", "1", *WHOLE)),
+    ("plan", "count"): (("plan", "--epsilon", 1, "--reports", 10), ("0", "1024", *WHOLE)),
     ("plan", "target-share"): ((*PLAN, "--epsilon", 1, "--reports", 10), ("2", *REAL)),
     ("plan", "want-error"): ((*PLAN, "--reports", 10), ("0", *FEW)),
     ("plan", "want-share"): ((*PLAN, "--reports", 10), ("0", "1", *REAL)),
@@ -64,6 +65,9 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("keys rotate", "number"): (("keys", "rotate", "--keys", "KEYS", "--overlap", "7d"), ("0", *WHOLE)),
     ("simulate", "epsilon"): (("simulate", "--mechanism", "grr", "--values", "VALUES"), ("0", *FEW)),
     ("simulate", "runs"): (("simulate", "--mechanism", "grr", "--values", "VALUES", "--epsilon", 1), ("0", *WHOLE)),
+    ("simulate", "count"): (
+        ("simulate", "--mechanism", "grr", "--values", "VALUES", "--epsilon", 1), ("0", "1024", *WHOLE),
+    ),
     ("simulate", "seed"): (("simulate",), WHOLE),
     ("simulate", "people"): (
         ("simulate", "--send", "--site", "http://127.0.0.1:9", "--policy", "none.json"), ("0", *WHOLE),

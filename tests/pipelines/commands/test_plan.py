@@ -103,6 +103,49 @@ def test_a_wanted_share_is_solved_for_reports_and_a_high_epsilon_is_warned_of(wo
         assert ("warning: epsilon is 9" in run.err) == (epsilon == 9)
 
 
+def test_a_mean_is_planned_in_its_unit(world: World, tmp_path: Path) -> None:
+    """At epsilon 2 the greatest variance of one report on [-1, 1] is .984 (docs/adr/0055)."""
+    asked = ("plan", "--number", "-500:1500", "--unit", "ms", "--mean", "--epsilon", 2)
+    told = done(*asked, "--reports", 100_000, "--json").json
+    assert (told["chosen"]["mechanism"], told["number"]["unit"], told["number"]["quantiles"]) == ("line", "ms", [])
+    assert told["number"]["standard_error"] == pytest.approx(1000.0 * (0.984 / 100_000) ** 0.5, rel=1e-3)
+    fewest = done(*asked, "--want-error", 10, "--json").json
+    assert fewest["number"]["standard_error"] <= 10.0
+    assert fewest["reports"] == pytest.approx(1000.0**2 * 0.984 / 10.0**2, rel=1e-3)
+    where = ("--out", tmp_path / "m.json", "--id", "m", "--keys", world.keys)
+    done(*asked, "--reports", 1000, *where)
+    campaign = Campaign.read(tmp_path / "m.json")
+    assert campaign.number is not None
+    assert (campaign.number.mean, campaign.number.edges) == (True, ("-500", "1500"))
+    for options in (("--objective", "mse"), ("--want-share", 0.1), ("--mechanism", "line")):
+        refused(*asked, "--reports", 1000, *options, says=[options[0], "--mean"])
+    refused(*asked, "--want-error", 1e-6, says=["want_error is 1e-06 ms"])
+
+
+@pytest.mark.long
+def test_the_least_epsilon_of_a_mean_reaches_the_error() -> None:
+    asked = ("plan", "--number", "-500:1500", "--mean", "--reports", 100_000, "--want-error", 3.137, "--json")
+    told = done(*asked).json
+    assert told["number"]["standard_error"] <= 3.137
+    assert told["epsilon"] == pytest.approx(2.0, rel=0.01)
+
+
+def test_bins_are_planned_as_items_and_their_quantiles_in_the_unit() -> None:
+    told = done(*ASKED, "--number", "0:60000", "--unit", "ms", "--bins", "log:64", "--json").json
+    items = done(*ASKED, "--dictionary-size", 65, "--json").json
+    assert told["chosen"] == items["chosen"]
+    assert set(told) == KEYS | {"number"}
+    few = done("plan", "--reports", 1e6, "--epsilon", 1, "--number", "0:60000", "--bins", "log:64", "--json").json
+    for one, better in zip(told["number"]["quantiles"], few["number"]["quantiles"], strict=True):
+        assert set(one) == {"at", "bins", "low", "high"}
+        assert one["low"] <= better["low"]
+        assert one["bins"] >= better["bins"] >= 1
+    # Even over 64 bins, with an error of the median of sqrt(32/2) 597 users and 1,562 users a bin: 3 bins on each side.
+    assert told["number"]["quantiles"][0]["bins"] in (7, 8, 9)
+    refused(*ASKED, "--number", "0:9", "--mechanism", "gcms", says=["gcms"])
+    refused(*ASKED, "--number", "0:9", "--dictionary-size", 5, says=["--number", "--dictionary-size"])
+
+
 def test_a_plan_names_the_sample_that_suffices() -> None:
     """The sample has too few clients with probability 1e-6 at most, by the binomial law; a smaller one has not."""
     asked = ("plan", "--dictionary-size", 1000, "--epsilon", 4, "--want-share", 0.001)

@@ -124,7 +124,7 @@ def test_a_mean_without_an_epsilon_and_a_plan_of_a_line_are_refused(timed: Site,
     options = ("--keys", timed.root / "keys", "--out", tmp_path / "c.json", "--number", "0:10", "--mean")
     assert "give --epsilon" in refused("campaign", "new", "--id", "c", *options).err
     plan = ("plan", "--epsilon", 1, "--reports", 1000, "--dictionary-size", 2, "--mechanism", "line")
-    assert "campaign new --mean" in refused(*plan).err
+    assert "--mean" in refused(*plan).err
 
 
 def test_true_counts_of_simulated_people_are_those_of_bins_or_one_mean() -> None:
