@@ -20,6 +20,8 @@ from pipelines.console.tables import Table, by_reason, facts, stamp
 
 if TYPE_CHECKING:
     from hushcount.campaigns.parts import NumberPart
+    from hushcount.delivery.publication import Publication
+    from pipelines.jobs.simulated_people import Law
 
 _Result = TypeVar("_Result")
 _LAW = "law"
@@ -68,8 +70,10 @@ def simulate(
 
     --send is for try-outs and load tests: it makes one real report of each of many simulated people, and prints the
     true counts, to compare with ask top. It keeps no budget and no cap, so each real person needs a Sender. Without
-    --values, values follow Zipf's law over the dictionary; a tenth of the people have unlisted values if the campaign
-    looks for them. With --number or --count, it answers for the mean or the quantiles of numbers, beside the truth.
+    --values, values follow Zipf's law over the dictionary, and numbers are edges of bins; a tenth of the people have
+    unlisted values if the campaign looks for them.
+
+    With --number or --count, and without --send, it shows the mean or quantiles of your numbers beside the truth.
 
     Example: hushcount simulate --mechanism ais --epsilon 1 --values words.txt --runs 100
 
@@ -199,15 +203,7 @@ def _sent(
     place = Site(site, plain=plain)
     publication = published(place, Policy.read(policy, Newest()))
     campaign = publication.campaign
-    if values is None and (campaign.number or campaign.url or campaign.axes):
-        what = "numbers" if campaign.number else "addresses" if campaign.url else "values with coordinates"
-        tabs = ", with tabs between a value and its coordinates" if campaign.axes else ""
-        raise UsageError(f"clients of campaign {campaign.id} report {what}: give --values FILE, one a line{tabs}")
-    law = (
-        simulated_people.zipf(publication.dictionary, unlisted=campaign.discovery is not None)
-        if values is None
-        else simulated_people.as_in(values, campaign.axis_names)
-    )
+    law = _law(values, publication)
     drawn = law.draw(people, seed)
     with Progress(*_columns(), console=progress_console(), transient=True) as bars:
         posted = post_all(place, publication, law.values, drawn, partial(bars.track, description="send"))
@@ -240,6 +236,22 @@ def _sent(
     lost = posted.given_up.total()
     failure = f"{lost:,} reports were given up: {by_reason(posted.given_up)}" if lost else ""
     return Answer(data, _shown(data), failure)
+
+
+def _law(values: Path | None, publication: Publication) -> Law:
+    """Return the law of a file; or without one a law of items or numbers, which addresses and strata do not have."""
+    from pipelines.jobs import simulated_people
+
+    campaign = publication.campaign
+    if values is not None:
+        return simulated_people.as_in(values, campaign.axis_names)
+    if campaign.url or campaign.axes:
+        what = "addresses" if campaign.url else "values with coordinates"
+        tabs = ", with tabs between a value and its coordinates" if campaign.axes else ""
+        raise UsageError(f"clients of campaign {campaign.id} report {what}: give --values FILE, one a line{tabs}")
+    if campaign.number is not None:
+        return simulated_people.of_edges(campaign.number)
+    return simulated_people.zipf(publication.dictionary, unlisted=campaign.discovery is not None)
 
 
 def _shown(data: Mapping[str, Any]) -> Iterator[RenderableType]:

@@ -67,6 +67,11 @@ def zipf(dictionary: Dictionary | None, *, unlisted: bool) -> Law:
     return Law(name, listed + others, np.concatenate(parts))
 
 
+def of_edges(part: NumberPart) -> Law:
+    """Return the law of numbers that are, evenly often, one of the edges of the bins, or of the ends of a range."""
+    return Law(f"each of {len(part.edges):,} edges evenly often", part.edges, np.ones(len(part.edges)))
+
+
 def as_in(path: Path, axes: Sequence[str] = ()) -> Law:
     """Return the law of a file with one value a line, or of a .csv with item and count.
 

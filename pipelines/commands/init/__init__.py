@@ -30,6 +30,13 @@ def init(
         Path | None,
         Option(help="Question 2: file of the values that you expect, one a line, or a .csv with the column item."),
     ] = None,
+    number: Annotated[
+        str | None, Option(help="Question 2: values are numbers in a range, as 0:60000; people report their bins.")
+    ] = None,
+    bins: Annotated[
+        str | None, Option(help="With --number: linear:N or log:N.", show_default=options.USUAL_BINS)
+    ] = None,
+    unit: options.Unit = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Question 2: any text is a value.")] = False,
     clients: Annotated[
         int | None,
@@ -92,21 +99,26 @@ def init(
     from pipelines.commands.init.shown import Made
     from pipelines.commands.init.units import service_user
     from pipelines.commands.init.write import Choice, Place, require_new, write
+    from pipelines.jobs.number_bins import number_part
+    from pipelines.jobs.number_plans import PlannedNumbers
 
     target = directory.resolve()
     require_new(target)
     if not _HOST.fullmatch(host):
         raise UsageError(f"host is {host!r}, must be a name or an address of this machine")
     place = Place(target, host, port, service_user(user))
-    if dictionary is not None and open_domain:
-        raise UsageError("give --dictionary or --open-domain, not both")
+    if (dictionary is not None) + (number is not None) + open_domain > 1:
+        raise UsageError("give one of --number, --dictionary or --open-domain")
+    if number is not None:
+        # An answer to question 2 that is no range is the name of a file.
+        number_part(number, bins, unit, None, mean=False)
     if discovery_epsilon is not None and no_discovery:
         raise UsageError("give --discovery-epsilon or --no-discovery, not both")
     # Make the path absolute, because the answer "open" means that there is no dictionary, even if a file has this name.
     listed = None if dictionary is None else str(dictionary.absolute())
     given: dict[wizard.Name, str | None] = {
         "id": id,
-        "values": typed.OPEN if open_domain else listed,
+        "values": typed.OPEN if open_domain else number or listed,
         "clients": None if clients is None else str(clients),
         "share": want_share,
         "window": window,
@@ -114,18 +126,23 @@ def init(
         "discovery": typed.NONE if no_discovery else None if discovery_epsilon is None else repr(discovery_epsilon),
     }
     tiled = partial(typed.tiling_of, zone=zone, starts=starts)
-    answers = wizard.answers(target, min_batch, given, tiled, asks=not yes and is_person())
+    valued = partial(typed.values_of, bins=bins, unit=unit)
+    answers = wizard.answers(target, min_batch, given, tiled, valued, asks=not yes and is_person())
     best = answers.aim.best(answers.epsilon, answers.window)
     sight = answers.aim.sight(answers.epsilon, answers.window)
     for sentence in (*epsilon_notes(answers.epsilon), *answers.notes):
         note(f"warning: {sentence}")
     value = _test_value(answers)
+    part = answers.values.number
+    numbers = None if part is None else PlannedNumbers.of(part, best, answers.epsilon, answers.clients)
     campaign, budget = write(place, answers, Choice(best.mechanism, best.parameters, min_batch), value)
-    made = Made(NextSteps(place, answers, value), best, sight, campaign, budget)
+    made = Made(NextSteps(place, answers, str(value)), best, sight, campaign, budget, numbers)
     return Answer(made.data(), made.shown())
 
 
-def _test_value(answers: Answers) -> str:
+def _test_value(answers: Answers) -> str | float:
     """Return a short value for a test report; it does not begin with -, because commands would read it as an option."""
-    items = () if answers.known is None else answers.known.items
+    if answers.values.number is not None:
+        return abs(answers.values.number.bins.values[-1])
+    items = () if answers.values.known is None else answers.values.known.items
     return min((item for item in items if item[0] != "-"), key=lambda item: (len(item), item), default="test")

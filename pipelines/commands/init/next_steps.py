@@ -66,9 +66,9 @@ class NextSteps:
 
     def trial(self) -> str:
         """Return the command that makes a deployment with windows of a minute, for the same values."""
-        listed = "--open-domain"
-        if self.answers.dictionary is not None:
-            path, here = self.answers.dictionary, Path.cwd()
+        listed = self.answers.values.options or "--open-domain"
+        if self.answers.values.dictionary is not None:
+            path, here = self.answers.values.dictionary, Path.cwd()
             listed = f"--dictionary {shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))}"
         return f"hushcount init trial {listed} --window 1m --min-batch 100 --yes"
 
@@ -76,6 +76,12 @@ class NextSteps:
         """Return the command that sends reports of simulated people."""
         policy, people = self._policy(inside), self.answers.clients
         return f"hushcount simulate --send --site {self.place.site} --policy {policy} --people {people}"
+
+    @property
+    def question(self) -> str:
+        """The command that shows what simulated people sent."""
+        part = self.answers.values.number
+        return f"hushcount ask {'top' if part is None else part.question}"
 
     def _policy(self, inside: bool) -> str:
         return "policy.json" if inside else shlex.quote(str(self.place.directory / "policy.json"))

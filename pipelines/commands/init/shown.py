@@ -20,19 +20,21 @@ from hushcount.planning.planner import Candidate
 from pipelines.commands.init.next_steps import NextSteps
 from pipelines.commands.init.planned import Budget, Spans, discovery_guarantee, results_odds, shuffled_guarantee
 from pipelines.console.tables import facts, stamp
+from pipelines.jobs.number_plans import PlannedNumbers
 
 _COLUMNS = 80
 
 
 @dataclass(frozen=True)
 class Made:
-    """A new deployment: its campaign and its ledger's budget, the planned mechanism, and what a window shows."""
+    """A new deployment: the planned mechanism, what a window shows, the campaign, the ledger's budget, and numbers."""
 
     steps: NextSteps
     best: Candidate
     sight: Sight
     campaign: Campaign
     budget: Budget
+    numbers: PlannedNumbers | None
 
     def data(self) -> dict[str, Any]:
         """Return the answer for machines."""
@@ -49,6 +51,7 @@ class Made:
             "assumption": answers.aim.assumption(answers.window),
             "epsilon": answers.epsilon,
             "proposed": {"window": proposed.total_seconds(), "epsilon": answers.aim.epsilon(answers.window)},
+            **({} if self.numbers is None else {"number": self.numbers.data()}),
             "sight": {**asdict(self.sight), "shows": self.sight.shows, "is_hopeless": self.sight.is_hopeless},
             "minimum_batch": campaign.shuffle.minimum_batch,
             "window": answers.window.total_seconds(),
@@ -105,7 +108,7 @@ class Made:
         yield from (f"  {command}" for command in (collect, run))
         if steps.is_trial:
             yield "Send reports of simulated people, and look at them after the window's end:"
-            yield from map(_whole, (steps.simulate(inside=True), "hushcount ask top"))
+            yield from map(_whole, (steps.simulate(inside=True), steps.question))
         else:
             yield "or as services:"
             yield from (f"  {command}" for command in steps.services(inside=True))
@@ -119,14 +122,19 @@ class Made:
         answers, found = self.steps.answers, discovery_guarantee(self.campaign)
         spans, tiling = Spans.of(answers.tiling), answers.tiling
         begins = tiling.words(tiling.window_at(MACHINE.now()))
-        listed, assumed = answers.known, answers.aim.assumption(answers.window)
+        listed, numbers, assumed = answers.values.known, self.numbers, answers.aim.assumption(answers.window)
         return {
             "campaign": f"{answers.id}, epoch 1, signed and published: collectors accept reports from now on",
-            "values": "any text" if listed is None else f"{len(listed.items):,} listed, and 'other': {listed.sizes}",
+            "values": "any text"
+            if listed is None
+            else f"{len(listed.items):,} listed, and 'other': {listed.sizes}"
+            if numbers is None
+            else f"numbers, by {numbers.part.words}, and 'other'",
             "window": f"{tiling.said}; late reports count for {duration_text(spans.grace)} more; "
             f"reports are kept for {duration_text(spans.kept)}",
             **({"begins": begins} if begins else {}),
             "you see": self.sight.words(),
+            **({} if numbers is None else {"of numbers": "; ".join(numbers.words())}),
             **({"assumed": f"{assumed}."} if assumed else {}),
             "mechanism": f"{self.best.mechanism}, the least error for {answers.clients:,} people in a window at "
             f"epsilon {answers.epsilon:g}",

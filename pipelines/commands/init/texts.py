@@ -80,8 +80,8 @@ def site_of(host: str, port: int) -> str:
     return f"http://{host}:{port}" if address.version == 4 else f"http://[{host}]:{port}"
 
 
-def app_text(site: str, value: str, window: timedelta) -> str:
-    """Return the text of an app that reports the value `value`."""
+def app_text(site: str, value: str | float, window: timedelta) -> str:
+    """Return the text of an app that reports a value."""
     return _APP.format(site=site, value=value, seconds=int(window.total_seconds()))
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 from typer import BadParameter
 
 from hushcount.campaigns.dictionary import Dictionary
-from hushcount.campaigns.parts import Identifier
+from hushcount.campaigns.parts import Identifier, NumberPart
 from hushcount.collection.tilings import Tiling, Weekday
 from hushcount.collection.windows import duration
 from hushcount.errors import UsageError
@@ -18,9 +21,11 @@ from hushcount.window_starts import UNITS
 from pipelines.console.options import whole_number
 from pipelines.console.prompts import repeated
 from pipelines.files.item_files import read_listed
+from pipelines.jobs.number_bins import number_part
 
 OPEN = "open"
 """The answer that means that no file lists the values."""
+_RANGE = re.compile(r"[-+.0-9e]+:[-+.0-9e]+", re.ASCII)
 NONE = "no"
 """The answer that means that the campaign has no discovery."""
 
@@ -33,10 +38,33 @@ def id_of(text: str) -> str:
         raise UsageError(explain(error, "id")) from None
 
 
-def values_of(text: str) -> tuple[Path, Dictionary] | None:
-    """Return the file of the values, and its items; None for OPEN."""
+@dataclass(frozen=True)
+class Values:
+    """What people report: items of a file, numbers by their bins, or any text if nothing is listed.
+
+    Attributes:
+        known: the listed values.
+        dictionary: file of the listed values.
+        number: range, bins and unit of numbers.
+        options: those that ask for the numbers.
+    """
+
+    known: Dictionary | None = None
+    dictionary: Path | None = None
+    number: NumberPart | None = None
+    options: str = ""
+
+
+def values_of(text: str, bins: str | None = None, unit: str | None = None) -> Values:
+    """Return the values of a file; of a range of numbers, as 0:60000, with these bins and this unit; or OPEN."""
+    if _RANGE.fullmatch(text) and (part := number_part(text, bins, unit, None, mean=False)) is not None:
+        options = {"--number": text, "--bins": bins, "--unit": unit}
+        given = [word for name, said in options.items() if said is not None for word in (name, said)]
+        return Values(known=Dictionary(part.items), number=part, options=shlex.join(given))
+    if bins is not None or unit is not None:
+        raise UsageError("bins and unit are of numbers: give --number LOW:HIGH, or leave them out")
     if text == OPEN:
-        return None
+        return Values()
     if not text.isprintable():
         raise UsageError(f"dictionary is {repeated(text)}, must be the path of a file, in printable characters")
     try:
@@ -44,7 +72,7 @@ def values_of(text: str) -> tuple[Path, Dictionary] | None:
         path = Path(text).expanduser()
     except RuntimeError:
         path = Path(text)
-    return path, read_listed(path)
+    return Values(read_listed(path), path)
 
 
 def clients_of(text: str) -> int:

@@ -10,12 +10,12 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, Literal
 
-from hushcount.campaigns.dictionary import Dictionary
 from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import duration_text
 from hushcount.errors import UsageError
 from pipelines.commands.init import typed
 from pipelines.commands.init.proposals import DAY, WEEK, Aim
+from pipelines.commands.init.typed import Values
 from pipelines.console.answer import note
 from pipelines.console.options import share_of
 from pipelines.console.prompts import prompt
@@ -32,8 +32,7 @@ class Answers:
 
     Attributes:
         id: id of the campaign.
-        dictionary: file of the listed values; None for an open domain.
-        known: the listed values; None for an open domain.
+        values: what people report.
         aim: the share that matters, and how many people report in a window.
         tiling: how time is cut into windows.
         epsilon: local epsilon of one report.
@@ -41,8 +40,7 @@ class Answers:
     """
 
     id: str
-    dictionary: Path | None
-    known: Dictionary | None
+    values: Values
     aim: Aim
     tiling: Tiling
     epsilon: float
@@ -61,9 +59,9 @@ class Answers:
     @property
     def notes(self) -> list[str]:
         """Notes on the file of the values."""
-        if self.dictionary is None or self.known is None or (said := table_note(self.dictionary, self.known)) is None:
-            return []
-        return [said]
+        path, known = self.values.dictionary, self.values.known
+        said = None if path is None or known is None else table_note(path, known)
+        return [] if said is None else [said]
 
     @property
     def delta(self) -> float:
@@ -88,8 +86,9 @@ class Known:
     @property
     def aim(self) -> Aim:
         """The aim of the first four answers."""
-        listed = None if self.values["values"] is None else self.values["values"][1]
-        return Aim.of(listed, self.values["clients"], self.span, self.values["share"], self.minimum_batch)
+        return Aim.of(
+            self.values["values"].known, self.values["clients"], self.span, self.values["share"], self.minimum_batch
+        )
 
 
 @dataclass(frozen=True)
@@ -111,12 +110,15 @@ class Prompt:
     before: Callable[[Known], list[str]] = lambda _: []
 
 
-def prompts(directory: Path, tiling: Tiling, tiled: Callable[[str], Tiling]) -> dict[Name, Prompt]:
+def prompts(
+    directory: Path, tiling: Tiling, tiled: Callable[[str], Tiling], valued: Callable[[str], Values]
+) -> dict[Name, Prompt]:
     """Return the prompts in the order in which they are asked; the directory's name is the default of the id.
 
     Args:
         tiling: the windows in which people are counted.
         tiled: reads windows.
+        valued: reads what people report.
     """
     length = tiling.length
     window = f"window of {duration_text(length)}" if isinstance(length, timedelta) else length
@@ -125,9 +127,9 @@ def prompts(directory: Path, tiling: Tiling, tiled: Callable[[str], Tiling]) -> 
             "What is the campaign called, in files and commands?", "--id", typed.id_of, lambda _: _proposed(directory)
         ),
         "values": Prompt(
-            f"Which file lists the values that you expect, one a line? ('{typed.OPEN}': any text)",
-            "--dictionary FILE, or --open-domain for any text",
-            typed.values_of,
+            f"Which file lists the values? (0:60000: numbers; '{typed.OPEN}': any text)",
+            "--number LOW:HIGH, --dictionary FILE, or --open-domain for any text",
+            valued,
             lambda _: None,
         ),
         "clients": Prompt(
@@ -160,7 +162,7 @@ def prompts(directory: Path, tiling: Tiling, tiled: Callable[[str], Tiling]) -> 
             f"Epsilon for finding unlisted values, with counts? (as 1; '{typed.NONE}': find none)",
             "--discovery-epsilon, or --no-discovery",
             typed.discovery_of,
-            lambda known: "1" if known.values["values"] is None else typed.NONE,
+            lambda known: "1" if known.values["values"].known is None else typed.NONE,
         ),
     }
 
@@ -170,6 +172,7 @@ def answers(
     minimum_batch: int,
     given: Mapping[Name, str | None],
     tiled: Callable[[str], Tiling],
+    valued: Callable[[str], Values],
     *,
     asks: bool,
 ) -> Answers:
@@ -177,6 +180,7 @@ def answers(
 
     Args:
         tiled: reads windows.
+        valued: reads what people report.
 
     Raises:
         UsageError: an answer is invalid; or a prompt has neither an option's value nor a default, and `asks` is false.
@@ -185,7 +189,7 @@ def answers(
     known = Known(tiling.usual, minimum_batch, {})
     if asks and None in given.values():
         note("Enter takes the answer in [brackets]; --yes takes all of them.")
-    for name, one in prompts(directory, tiling, tiled).items():
+    for name, one in prompts(directory, tiling, tiled, valued).items():
         text = given[name]
         if text is None:
             text = one.default(known)
@@ -196,9 +200,10 @@ def answers(
             elif text is None:
                 raise UsageError(f"{name} is missing and has no default, and init cannot ask here: give {one.option}")
         known.values[name] = one.read(text)
-    path, listed = known.values["values"] or (None, None)
-    window, epsilon, discovery = (known.values[name] for name in ("window", "epsilon", "discovery"))
-    return Answers(known.values["id"], path, listed, known.aim, window, epsilon, discovery)
+    id, values, window, epsilon, discovery = (
+        known.values[name] for name in ("id", "values", "window", "epsilon", "discovery")
+    )
+    return Answers(id, values, known.aim, window, epsilon, discovery)
 
 
 def _why_this_window(known: Known) -> list[str]:

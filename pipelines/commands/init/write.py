@@ -90,7 +90,7 @@ def require_new(directory: Path) -> None:
         raise UsageError(f"directory is {directory}, must be missing or empty: give another name")
 
 
-def write(place: Place, answers: Answers, choice: Choice, test_value: str) -> tuple[Campaign, Budget]:
+def write(place: Place, answers: Answers, choice: Choice, test_value: str | float) -> tuple[Campaign, Budget]:
     """Write all files of a deployment, publish its first epoch, and set the limit of its ledger.
 
     The directory gets its name only after all files are written. After an exception, or a signal that can be caught, no
@@ -116,7 +116,9 @@ def write(place: Place, answers: Answers, choice: Choice, test_value: str) -> tu
         os.umask(mask)
 
 
-def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_value: str) -> tuple[Campaign, Budget]:
+def _written(
+    folder: Path, place: Place, answers: Answers, choice: Choice, test_value: str | float
+) -> tuple[Campaign, Budget]:
     # Without discovery nothing is sealed to an auxiliary server.
     directories.create(folder / "keys", _DAYS, ("analyzer",) if answers.discovery is None else OPENING_ROLES)
     directories.create(folder / "operator-keys", _DAYS, ("operator",))
@@ -128,7 +130,8 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
         folder,
         mechanism=choice.mechanism,
         epsilon=answers.epsilon,
-        dictionary=answers.dictionary,
+        dictionary=answers.values.dictionary,
+        number=answers.values.number,
         settings=choice.parameters,
         shuffle={"minimum_batch": choice.minimum_batch, "delta": answers.delta},
         discovery=None if answers.discovery is None else discovery,
@@ -140,8 +143,10 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
     operator = directories.verify_keys(folder / "operator-keys", "operator")
     texts = {
         signature_path(path).name: signature.text(),
-        "policy.json": terms_of(campaign, operator, answers.known).text(),
-        "deployment.toml": deployment_text(answers.id, spans, place.host, place.port, listed=answers.known is not None),
+        "policy.json": terms_of(campaign, operator, answers.values.known).text(),
+        "deployment.toml": deployment_text(
+            answers.id, spans, place.host, place.port, listed=answers.values.known is not None
+        ),
         ".gitignore": "# Keys and reports do not belong into a repository. To add a file: git add --force FILE\n*\n",
         "app.py": app_text(place.site if place.is_near else f"https://{place.host}", test_value, answers.window),
         **{f"systemd/{name}": text for name, text in units(place.directory, place.user).items()},

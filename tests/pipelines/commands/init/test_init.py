@@ -67,6 +67,27 @@ def test_doctor_finds_nothing_to_do_without_a_dictionary(tmp_path: Path) -> None
     assert verdicts(tmp_path / "usage") == {"good"}
 
 
+def test_numbers_are_asked_for_and_planned_in_their_unit(tmp_path: Path) -> None:
+    home, numbers = tmp_path / "usage", ("--number", "0:900", "--bins", "linear:10", "--unit", "ms")
+    made = done("init", home, *numbers, "--clients", "2e4", "--epsilon", 1, "--json").json
+    campaign = Campaign.read(home / "campaign.json")
+    assert campaign.number is not None
+    assert (campaign.number.edges[-1], campaign.number.unit, len(campaign.number.bins)) == ("900", "ms", 10)
+    planned = done("plan", *numbers, "--epsilon", 1, "--reports", "2e4", "--json").json
+    assert (made["number"], made["mechanism"]) == (planned["number"], planned["chosen"]["mechanism"])
+    assert shlex.split(made["trial"])[2:9] == ["trial", *numbers]
+    assert "sender.report(900.0)" in (home / "app.py").read_text()
+    assert verdicts(home) == {"good"}
+    for options, says in (
+        (("--number", "words.txt"), "words.txt"),
+        (("--number", "0:9", "--open-domain"), "--open-domain"),
+        (("--number", "0:9", "--discovery-epsilon", 1), "discovery"),
+        (("--open-domain", "--unit", "ms"), "--number"),
+    ):
+        refused("init", tmp_path / "other", *options, says=[says])
+    assert not (tmp_path / "other").exists()
+
+
 @pytest.mark.parametrize(
     ("windows", "unit"),
     [

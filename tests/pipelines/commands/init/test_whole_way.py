@@ -45,15 +45,20 @@ def send(home: Path, port: int, values: Sequence[str]) -> None:
     connection.close()
 
 
+@pytest.mark.parametrize("kind", ["items", "numbers"])
 @pytest.mark.long
-def test_what_init_prints_leads_to_an_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_init_prints_leads_to_an_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     home, port = tmp_path / "usage", free_port()
-    listed = ("--dictionary", write_lines(tmp_path / "settings.txt", ITEMS))
+    listed: tuple[object, ...] = ("--dictionary", write_lines(tmp_path / "settings.txt", ITEMS))
+    question, values = "top", ("item-7", "item-1")
+    if kind == "numbers":
+        listed = ("--number", "0:1000", "--unit", "ms", "--bins", "linear:11")
+        question, values = "quantile", ("450", "950")
     options = ("--min-batch", FLOOR, "--clients", CLIENTS, "--window", "5s", "--epsilon", 4, "--port", port)
     shown = done("init", home, *listed, *options).out
     collecting, running, simulating, asking, sending, status = commands(shown)
     assert (collecting[0], running[0], running[-1], asking, sending[0], status[0]) == (
-        "collect", "run", "--watch", ["ask", "top"], "send", "status",
+        "collect", "run", "--watch", ["ask", question], "send", "status",
     )  # fmt: skip
     assert simulating == [
         "simulate", "--send", "--site", f"http://127.0.0.1:{port}", "--policy", "policy.json", "--people",
@@ -63,15 +68,18 @@ def test_what_init_prints_leads_to_an_estimate(tmp_path: Path, monkeypatch: pyte
     with process(collecting, lambda said: '"event": "started"' in said, tmp_path / "collect.log"):
         assert done(*sending, "--json").json["sent"] == 1
         runpy.run_path(str(home / "app.py"))
-        send(home, port, ["item-7" if number % 3 else "item-1" for number in range(CLIENTS)])
+        told = done(*simulating[:-1], 20, "--json").json
+        assert (sum(row["count"] for row in told["truth"]), told["question"]) == (20, question)
+        send(home, port, [values[number % 3 == 0] for number in range(CLIENTS)])
         deadline = time.monotonic() + PATIENCE
         while not list(home.glob("store/results/*/*/summary.json")):
             # A part of the reports may be in a window that has not ended.
             time.sleep(1)
             assert time.monotonic() < deadline, done(*status).out
             done("run", "--config", home / "deployment.toml")
-    top = done(*asking, "--json").json
-    assert top["rows"][0]["item"] == "item-7"
+    row = done(*asking, "--json").json["rows"][0]
+    # Two thirds have this value, which is seven standard errors more than a half.
+    assert row.get("item", row.get("bin")) == ("item-7" if kind == "items" else "400 to 500 ms")
 
 
 @pytest.mark.long
