@@ -13,9 +13,10 @@ import numpy.typing as npt
 from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.variance import Numbers, SupportLaw
 from hushcount.oracles.decoding import DecodeCost
-from hushcount.oracles.encoders.base import Encoder, Scored
+from hushcount.oracles.encoders.base import Encoder, Grouped, Scored
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.group_estimates import sums
+from hushcount.oracles.groups import Groups
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.tally import MOST_CELLS, Tally
 from hushcount.randomness import Words
@@ -170,6 +171,14 @@ class Mechanism:
         if everything is None and self.encoder.domain is not None:
             everything = np.arange(self.encoder.domain, dtype=np.uint64)
         return sums(self.encoder, partial(self._scored, tally), groups, everything)
+
+    def group_law(self, tally: Tally, groups: Sequence[UInt64Array]) -> SupportLaw:
+        """Return the law of the sum of one report's scores over each group, every field float64[g].
+
+        Groups, and ValueError, as in `sums`; no items outside a group are counted in its place.
+        """
+        asked = Groups.of(groups)
+        return self.encoder.group_law(Grouped.of(self._scored(tally, asked.items), asked))
 
     def _scored(self, tally: Tally, items: UInt64Array) -> Scored:
         if tally.reports < 1:

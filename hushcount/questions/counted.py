@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hushcount.arrays import IntArray
+from hushcount.arrays import IntArray, UInt64Array
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, known_items
 from hushcount.campaigns.parts import NumberPart
@@ -75,14 +75,17 @@ class Counted:
 
     def sums(self, groups: Sequence[Group]) -> Estimate:
         """Return the estimate of each group's sum, with its own error; UsageError or ValueError as in `estimate`."""
+        return summed(
+            self.campaign, self.tally, self.numbers(groups), self.dictionary, [group.where for group in groups]
+        )
+
+    def numbers(self, groups: Sequence[Group]) -> list[UInt64Array]:
+        """Return the dictionary's numbers of each group's items; UsageError or ValueError as in `estimate`."""
         # All at once, because ten thousand groups of one item would take ten thousand times as many steps.
         every = known_items(self._mechanism, self.dictionary, [item for group in groups for item in group.items])
         numbers = np.split(every, np.cumsum([len(group.items) for group in groups])[:-1])
         other = np.array([self.campaign.other], dtype=np.uint64)
-        numbers = [
-            np.append(each, other) if group.others else each for each, group in zip(numbers, groups, strict=True)
-        ]
-        return summed(self.campaign, self.tally, numbers, self.dictionary, [group.where for group in groups])
+        return [np.append(each, other) if group.others else each for each, group in zip(numbers, groups, strict=True)]
 
     def sizes(self, groups: Sequence[Group]) -> IntArray:
         """Return int64[g]: how many items of the mechanism each group is, which are cells if the campaign has axes."""

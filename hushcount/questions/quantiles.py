@@ -23,6 +23,7 @@ from hushcount.oracles.estimates import Levels, quantile
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from hushcount.questions.counted import Counted, Group, shared_number
+from hushcount.questions.shares import score_variance
 from hushcount.questions.sides import side_of
 from hushcount.questions.totals import errors_of
 
@@ -166,7 +167,7 @@ def quantiles(
         score = (1.0 - share) * sums.below - share * sums.above
         # At the quantile of all clients, T of a sample of N has the variance N phi (1 - phi).
         sample = share * (1.0 - share) * max(sums.total, 0.0) if sampled else 0.0
-        error = np.sqrt(_error(share, *sums.variances) ** 2 + sample)
+        error = np.sqrt(score_variance(np.float64(share), *sums.variances) + sample)
         # The isotonic regression of the scores reaches 0 where their running sum is least.
         at = int(np.argmin(np.concatenate([[0.0], np.cumsum(score)])))
         found.append(Quantile(share, at, *(_interval(score, z * error, at) for z in levels)))
@@ -198,15 +199,6 @@ def changes(
 
     pairs = zip(sides[0].found, sides[1].found, strict=True)
     return tuple(Change(old.share, rise(old.alone, new.alone), rise(old.together, new.together)) for old, new in pairs)
-
-
-def _error(share: float, below: FloatArray, above: FloatArray, both: float) -> FloatArray:
-    """Return the standard error of T from the variances of S, of R and of their sum.
-
-    `Var T = (1-phi) Var S + phi Var R - phi (1-phi) Var(S+R)`, since `2 Cov(S, R) = Var(S+R) - Var S - Var R`.
-    """
-    variance = (1.0 - share) * below + share * above - share * (1.0 - share) * both
-    return np.sqrt(np.maximum(variance, 0.0))
 
 
 def _interval(score: FloatArray, half: FloatArray, at: int) -> tuple[int, int]:

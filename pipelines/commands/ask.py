@@ -39,9 +39,10 @@ def top(
         source = source.of(source.windows[-1:])
     table = top_table(source, of=of) if len(source.windows) == 1 else top_totals(source, of=of)
     groups = item_groups(source, of=of)
-    table, seen, scaled = answers.scaled(table, source, groups, population, sentences.looks_of_top(source, of))
+    looks = sentences.looks_of_top(source, of)
+    table, seen, extended = answers.extended(table, source, groups, looks, of, population, named=False)
     says = [
-        *scaled,
+        *extended,
         *sentences.of_top(source, table, show, of),
         *sentences.of_found(source, table),
         *of.words(),
@@ -86,11 +87,13 @@ def item(
     of = Breakdown.of(by, where)
     table, groups = items_table(source, item or (), of=of), item_groups(source, item or (), of)
     shown = ([group.name for group in groups] if item else most_frequent(table))[:show]
-    table, seen, scaled = answers.scaled(table, source, groups, population, table.num_rows)
+    table, seen, extended = answers.extended(
+        table, source, groups, table.num_rows, of, population, named=item is not None
+    )
     if plot is not None:
         write_plot(plot, seen, shown, source.ends)
     says = [
-        *scaled,
+        *extended,
         *sentences.of_items(table, shown, of_all=not item),
         *(sentences.of_cut(show, len(groups)) if item else ()),
         *of.words(),
@@ -144,12 +147,12 @@ def sum_(
     summed = [all_reports(source)] if is_whole else read_groups([source], chosen, together=True)
     groups = of.groups(summed, source.counted)
     table = sums_table(source.counted, groups)
-    table, seen, scaled = answers.scaled(table, source, groups, population, table.num_rows)
+    table, seen, extended = answers.extended(table, source, groups, table.num_rows, of, population, named=True)
     chief = set(largest_groups(table)[:show])
     # If the groups are a tree of paths, show the largest nodes in the order of the tree.
     names = [one.name for one in groups if by_prefix is None or one.name in chief][:show]
     says = [
-        *scaled,
+        *extended,
         *sentences.of_sums(table, len(groups), names, of_paths=by_prefix is not None),
         sentences.of_looks(table.num_rows, are_shown=False),
         *of.words(),
@@ -202,11 +205,13 @@ def total(
     table = totals_table(source.counted, groups)
     if not chosen.names:
         table = table.sort_by([("count", "descending"), ("group", "ascending")])
-    table, people_table, scaled = answers.scaled(table, source, groups, population, len(groups))
+    table, people_table, extended = answers.extended(
+        table, source, groups, len(groups), of, population, named=chosen.names
+    )
     seen = findings(people_table.to_pylist(), [one.name for one in groups] if chosen.names else (), "group")
     title = f"{answer_tables.title_of(source)}: totals ± errors"
     says = [
-        *scaled,
+        *extended,
         *sentences.of_cut(show, len(seen)),
         *([] if seen else sentences.of_nothing(source, of)),
         sentences.of_totals(len(groups)),

@@ -19,6 +19,7 @@ from pipelines.questions.findings import share_of, state_of, verdict_of
 from pipelines.questions.number_sentences import numeral
 from pipelines.questions.sentences import percent, ratio
 from pipelines.questions.sources import Source, in_zone
+from pipelines.questions.stratum_shares import SHARE
 
 _COLUMNS = 7
 """The number of windows that a table shows; --json and --out have all windows."""
@@ -38,11 +39,23 @@ def title_of(source: Source) -> str:
 def over_windows(source: Source, table: pa.Table, names: Sequence[str], head: str = "item") -> Iterator[RenderableType]:
     """Yield a table with a row for each name and a column for each of the last windows: counts, errors and shares.
 
+    A breakdown has a second table, of shares in strata.
+
     Args:
         table: a table of `items_table` or `sums_table`.
         names: the values of column `head` to show.
     """
     rows = table.to_pylist()
+    where = f", by first moment of the window, {source.zone}" if _of_windows(rows) else ", by result"
+    yield _by_window(source, f"{source.name}: counts ± errors, and shares{where}", rows, names, head, _count)
+    if SHARE in table.column_names:
+        yield _by_window(source, "shares in strata, 95 % intervals", rows, names, head, _in_stratum)
+
+
+def _by_window(
+    source: Source, title: str, rows: Sequence[Row], names: Sequence[str], head: str, text: Callable[[Row], str]
+) -> Table:
+    """Return a table with a row for each name and a column for each of the last windows."""
     places = _places(rows)
     windows = list(dict.fromkeys(window for window, _ in places))[-_COLUMNS:]
     short = source.names(windows)
@@ -52,10 +65,9 @@ def over_windows(source: Source, table: pa.Table, names: Sequence[str], head: st
         for window, epoch in places
         if window in windows
     }
-    cells = {(row[head], row["window"], row["epoch"]): _count(row) for row in rows}
+    cells = {(row[head], row["window"], row["epoch"]): text(row) for row in rows}
     lines = [(shown(name), *(cells.get((name, *place), "") for place in columns)) for name in names]
-    where = f", by first moment of the window, {source.zone}" if _of_windows(rows) else ", by result"
-    yield Table(f"{source.name}: counts ± errors, and shares{where}", (head, *columns.values()), lines, words=(head,))
+    return Table(title, (head, *columns.values()), lines, words=(head,))
 
 
 def trends(title: str, table: pa.Table, names: Sequence[str]) -> Iterator[RenderableType]:
@@ -102,6 +114,14 @@ def _count(row: Row) -> str:
     return (said if state_of(row) == "detected" else f"({said})") + mark
 
 
+def _in_stratum(row: Row) -> str:
+    """Return the share of a row in its stratum with the interval for all rows, which is alone if it is not detected."""
+    if row[SHARE] is None:
+        return "unknown"
+    between = _between(row[f"{SHARE}_low_all"], row[f"{SHARE}_high_all"], percent)
+    return f"{percent(row[SHARE])} ({between})" if state_of(row) == "detected" else between
+
+
 def _error(row: Row) -> float:
     return math.hypot(row["standard_error"], row["collision_error"])
 
@@ -126,7 +146,7 @@ def largest(title: str, rows: Sequence[Row], head: str = "item") -> Table:
         head: the column of the names.
     """
     most = max((_share(row, "high_all") for row in rows if state_of(row) == "detected"), default=0.0) or 1.0
-    named = any(state_of(row) != "detected" for row in rows)
+    named, parted = any(state_of(row) != "detected" for row in rows), any(SHARE in row for row in rows)
     lines = []
     for row in rows:
         low, high, state = _share(row, "low_all"), _share(row, "high_all"), state_of(row)
@@ -137,11 +157,12 @@ def largest(title: str, rows: Sequence[Row], head: str = "item") -> Table:
                 Bar(low / most, high / most) if state == "detected" else "",
                 f"{row['count']:,.0f} ± {_error(row):,.0f}",
                 _between(low, high, percent),
+                *([_in_stratum(row)] if parted else []),
                 *([state] if named else []),
             )
         )
-    heads = ("item", "share", "", "count", "95 % interval", *(["state"] if named else []))
-    return Table(title, heads, lines, words=("item",))
+    heads = ("item", "share", "", "count", "95 % interval", *(["in stratum"] if parted else []))
+    return Table(title, (*heads, *(["state"] if named else [])), lines, words=("item",))
 
 
 def _share(row: Row, column: str) -> float:

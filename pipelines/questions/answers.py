@@ -25,6 +25,7 @@ from pipelines.questions.selection import Chosen, counted_in_all, each_item, rea
 from pipelines.questions.sides import Sides
 from pipelines.questions.sources import Source, from_folders, from_store, in_zone
 from pipelines.questions.spans import NEWEST, Span
+from pipelines.questions.stratum_shares import with_stratum_shares
 
 
 def source_of(
@@ -99,22 +100,35 @@ def answer(
     return Answer(data, [*people, *map(Sentence, says)])
 
 
-def scaled(
-    table: pa.Table, source: Source, groups: Sequence[Group], population: int | None, looks: int
+def extended(
+    table: pa.Table,
+    source: Source,
+    groups: Sequence[Group],
+    looks: int,
+    of: Breakdown,
+    population: int | None,
+    *,
+    named: bool,
 ) -> tuple[pa.Table, pa.Table, list[str]]:
-    """Return the table of an answer, the same table for people, and sentences: as `--population` asks.
+    """Return the table of an answer, the same table for people, and sentences: as a breakdown and `--population` ask.
 
     Args:
         groups: those of the rows; a row of no group is of the item with its name.
         looks: rows that were looked at.
+        named: whether the question named the rows.
 
     Raises:
         UsageError: the results are no sample of so many clients.
     """
+    says = []
+    # A group with the values that are not listed is all of its stratum.
+    if not of.is_whole and not any(group.others for group in groups):
+        table = with_stratum_shares(table, source.counted, groups, looks, named=named)
+        says.append(sentences.of_strata())
     if population is None:
-        return table, table, []
+        return table, table, says
     table = with_population(table, source.counted, groups, population, looks)
-    return table, in_population(table, population), [sentences.of_population(population)]
+    return table, in_population(table, population), [sentences.of_population(population), *says]
 
 
 def groups_of(sources: Sequence[Source], chosen: Chosen, of: Breakdown = WHOLE) -> tuple[tuple[Group, ...], list[str]]:

@@ -65,7 +65,7 @@ class Breakdown:
     def words(self) -> Iterator[str]:
         """Say what shares are of."""
         if not self.is_whole:
-            yield "shares are of all reports of a window, not of those of a stratum"
+            yield "share: of all reports of a window, not of those of a stratum"
 
     def columns(self, table: pa.Table, groups: Iterable[Group], head: str) -> pa.Table:
         """Return a table for machines: names without coordinates, and a column `by.AXIS` for each axis.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
+from hushcount.arrays import FloatArray
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.population import scaled
 from pipelines.jobs.table_files import schema_of
+from pipelines.questions.added_columns import with_columns
 
 SCHEMA = schema_of("population_count", "population_error", "population_low", "population_high")
 """Columns that `--population` adds: clients of the population, the standard error, and limits for all rows together.
@@ -27,31 +26,19 @@ def with_population(
     """Return a table of items, sums or totals with the columns SCHEMA.
 
     Args:
-        results: those of the table; a row without a window is of all of them.
-        groups: those of the rows; a row of no group is of the item with its name.
+        results, groups: as in `with_columns`.
         looks: rows that were looked at, for intervals that hold together (Bonferroni).
 
     Raises:
         UsageError: as in `hushcount.questions.population.scaled`.
     """
     confidence = 1.0 - (1.0 - Levels().confidence) / looks
-    named, rows = {group.name: group for group in groups}, table.to_pylist()
-    # Rows of one window and epoch are of one result.
-    parts: dict[tuple[Any, Any], list[int]] = defaultdict(list)
-    for number, row in enumerate(rows):
-        if row.get("source") != "discovery":
-            parts[row.get("window"), row.get("epoch")].append(number)
-    columns: dict[str, list[float | None]] = {name: [None] * len(rows) for name in SCHEMA.names}
-    for (window, epoch), numbers in parts.items():
-        of = [one for one in results if window is None or (one.window, one.campaign.epoch) == (window, epoch)]
-        wanted = [named.get(name) or Group(name, (name,)) for name in (_name(rows[number]) for number in numbers)]
-        found = scaled(of, [_counted(group, of) for group in wanted], population, confidence)
-        for name, values in zip(SCHEMA.names, (found.count, found.error, found.low, found.high), strict=True):
-            for number, value in zip(numbers, values.tolist(), strict=True):
-                columns[name][number] = value
-    for field in SCHEMA:
-        table = table.append_column(field, pa.array(columns[field.name], field.type))
-    return table
+
+    def columns(of: Sequence[Counted], wanted: Sequence[Group]) -> Iterable[FloatArray]:
+        found = scaled(of, wanted, population, confidence)
+        return found.count, found.error, found.low, found.high
+
+    return with_columns(table, results, groups, SCHEMA, columns, chosen=lambda _: True)
 
 
 def in_population(table: pa.Table, population: int) -> pa.Table:
@@ -71,13 +58,3 @@ def in_population(table: pa.Table, population: int) -> pa.Table:
         if row["population_count"] is not None
     ]
     return pa.Table.from_pylist(rows, table.schema)
-
-
-def _name(row: dict[str, Any]) -> str:
-    return str(row["group"] if "group" in row else row["item"])
-
-
-def _counted(group: Group, results: Sequence[Counted]) -> Group:
-    """Return the items of a group that were counted."""
-    lacking = {item for one in results for item in one.lacks(group.items)}
-    return replace(group, items=tuple(item for item in group.items if item not in lacking)) if lacking else group

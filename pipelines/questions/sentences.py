@@ -84,6 +84,14 @@ def of_population(population: int) -> str:
     )
 
 
+def of_strata() -> str:
+    """Say what the share in a stratum is, and when it is unknown."""
+    return (
+        "in stratum: the share of the reports with the same coordinates, with an interval for all rows; unknown if the "
+        "number of these reports is not significantly above 0"
+    )
+
+
 def of_other(results: Sequence[Counted]) -> Iterator[str]:
     """Say which share of each result's reports is in no row, because the dictionary lacks their values ("other")."""
     for one in results:

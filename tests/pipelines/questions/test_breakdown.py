@@ -116,6 +116,41 @@ def test_sums_and_totals_are_of_the_strata_asked_for(site: Site) -> None:
     assert is_near(total, 3_000)
 
 
+def test_a_row_has_its_share_of_the_stratum_with_its_error(site: Site, tmp_path: Path) -> None:
+    out, where = tmp_path / "shares.csv", ("--by", "version", "--where", "platform=linux")
+    answers = {
+        "top": ask(site, "top", *where, "--out", out)["rows"],
+        "item": ask(site, "item", "--last", 1, "--item", "alpha", "--item", "gamma", *where)["rows"],
+        "sum": ask(site, "sum", "--last", 1, "--item", "alpha", "--item", "beta", *where)["rows"],
+    }
+    for row in [row for rows in answers.values() for row in rows]:
+        held = truth(1, version=row["by.version"], platform="linux")
+        if held.total():
+            true = sum(held[item] for item in row.get("group", row.get("item")).split(" + ")) / held.total()
+            assert abs(row["stratum_share"] - true) < FAR * max(row["stratum_share_error"], 0.001)
+            ends = [row[f"stratum_share_{end}"] for end in ("low_all", "low", "high", "high_all")]
+            assert ends == sorted(ends)
+            assert ends[0] <= row["stratum_share"] <= ends[3]
+    # Nobody is on linux with another version.
+    (empty,) = (row for row in answers["sum"] if row["by.version"] == "other")
+    assert empty["stratum_share"] is None or empty["stratum_share_low_all"] == 0.0
+    written = {(row["item"], row["by.version"]): row for row in csv.DictReader(out.read_text().splitlines())}
+    (first, *_) = answers["top"]
+    assert float(written[first["item"], first["by.version"]]["stratum_share"]) == pytest.approx(first["stratum_share"])
+    (total,) = ask(site, "total", "--item", "alpha", "--where", "version=2.1")["rows"]
+    of_both = [truth(day, version="2.1") for day in range(DAYS)]
+    true = sum(held["alpha"] for held in of_both) / sum(held.total() for held in of_both)
+    assert abs(total["stratum_share"] - true) < FAR * total["stratum_share_error"]
+
+
+def test_only_rows_that_are_detected_or_named_have_a_share_of_their_stratum(site: Site) -> None:
+    rows = ask(site, "item", "--last", 1, "--by", "version", "--by", "platform")["rows"]
+    assert {row["stratum_share"] is None for row in rows if not row["detected_all"]} == {True}
+    assert {row["stratum_share"] is None for row in rows if row["detected_all"]} == {False}
+    for question in (("item", "--item", "alpha"), ("sum", "--by", "platform")):
+        assert "stratum_share" not in ask(site, question[0], "--last", 1, *question[1:])["rows"][0]
+
+
 def test_a_change_is_found_in_its_stratum(site: Site) -> None:
     rows = ask(site, "change", "--by", "version", "--by", "platform")["rows"]
     assert len(rows) == 27
