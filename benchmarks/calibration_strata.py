@@ -46,6 +46,7 @@ class Setting:
 
     Attributes:
         moved: the part of the clients on "mac os" that have the first item, whatever they had.
+        draw: seed of the draw of the clients from all people.
     """
 
     mechanism: str
@@ -53,11 +54,12 @@ class Setting:
     items: int
     reports: int
     moved: float = 0.0
+    draw: int = 1
 
     @cached_property
     def clients(self) -> tuple[list[str], list[Mapping[str, str]]]:
         """The value and the coordinates of each client."""
-        drawn = np.random.default_rng(1)
+        drawn = np.random.default_rng(self.draw)
         places = drawn.choice(self.items + 1, self.reports, p=_shares(self.items + 1, _OF_ITEMS))
         at = {
             axis: np.array([*values, "none"])[

@@ -5,7 +5,7 @@ Many groups give many p-values at once, so two methods adjust p-values for the n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -134,7 +134,7 @@ def changes(
     was, now, p = both.before.share, both.after.share, both.p_value
     low, high = both.difference(tail)
     adjusted = benjamini_hochberg(p)
-    corrected = _corrected(both, adjusted, 2.0 * tail)
+    limits = corrected(both.difference, now - was, adjusted, 2.0 * tail)
     ratio_low, ratio_high = both.ratio(tail)
     down, up = forged_moves(before, after, groups, was, now)
     return Changes(
@@ -148,8 +148,8 @@ def changes(
         standard_error=both.error,
         low=low,
         high=high,
-        low_all=corrected[0],
-        high_all=corrected[1],
+        low_all=limits[0],
+        high_all=limits[1],
         ratio=np.divide(np.maximum(now, 0.0), was, out=np.full(len(was), np.inf), where=was > 0.0),
         ratio_low=ratio_low,
         ratio_high=ratio_high,
@@ -163,14 +163,21 @@ def changes(
     )
 
 
-def _corrected(both: Compared, adjusted: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+def corrected(
+    limits: Callable[[float], tuple[FloatArray, FloatArray]], difference: FloatArray, adjusted: FloatArray, alpha: float
+) -> tuple[FloatArray, FloatArray]:
     """Return (low, high) of the difference at the level at which the list was tested, on the side that the test says.
 
     Limits and p-values come from different laws, so near the border they disagree: then the test decides, because it is
     exact where few reports support a group.
+
+    Args:
+        limits: returns the limits that each miss the difference with a probability.
+        difference: float64[g], the estimates.
+        adjusted: float64[g], p-values for the list, significant if at most `alpha`.
     """
-    low, high = both.difference(level_of(adjusted, alpha) / 2.0)
-    rises, falls = ((adjusted <= alpha) & (sign * (both.after.share - both.before.share) > 0.0) for sign in (1.0, -1.0))
+    low, high = limits(level_of(adjusted, alpha) / 2.0)
+    rises, falls = ((adjusted <= alpha) & (sign * difference > 0.0) for sign in (1.0, -1.0))
     return (
         np.where(rises, np.maximum(low, _ABOVE), np.where(falls, low, np.minimum(low, 0.0))),
         np.where(falls, np.minimum(high, -_ABOVE), np.where(rises, high, np.maximum(high, 0.0))),

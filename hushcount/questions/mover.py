@@ -12,7 +12,7 @@ from hushcount.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Limited:
-    """Values with their limits, float64[g] each; the values of both sides are independent."""
+    """Values with their limits, float64[g] each; independent, unless a correlation is given."""
 
     value: FloatArray
     low: FloatArray
@@ -38,14 +38,20 @@ def sum_limits(parts: Sequence[Limited]) -> tuple[FloatArray, FloatArray]:
     return value - below, value + above
 
 
-def difference_limits(before: Limited, after: Limited) -> tuple[FloatArray, FloatArray]:
+def difference_limits(
+    before: Limited, after: Limited, correlation: FloatArray | float = 0.0
+) -> tuple[FloatArray, FloatArray]:
     """Return (low, high) of `after - before`: distances to the limits, added in squares.
 
-    Reference: Zou and Donner 2008.
+    Reference: Zou and Donner 2008; with a correlation of the values: Zou 2007.
     """
     difference = after.value - before.value
-    low = difference - np.hypot(after.value - after.low, before.high - before.value)
-    return low, difference + np.hypot(after.high - after.value, before.value - before.low)
+    low = difference - _apart(after.value - after.low, before.high - before.value, correlation)
+    return low, difference + _apart(after.high - after.value, before.value - before.low, correlation)
+
+
+def _apart(one: FloatArray, other: FloatArray, correlation: FloatArray | float) -> FloatArray:
+    return np.sqrt(np.maximum(one**2 + other**2 - 2.0 * correlation * one * other, 0.0))
 
 
 def ratio_limits(before: Limited, after: Limited) -> tuple[FloatArray, FloatArray]:

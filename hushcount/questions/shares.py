@@ -10,11 +10,11 @@ Reference: docs/mathematics.md section 11.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hushcount.arrays import BoolArray, FloatArray
+from hushcount.arrays import BoolArray, FloatArray, IntArray, UInt64Array
 from hushcount.oracles.estimates import Levels, quantile
 from hushcount.privacy.unit import repeats_of
 from hushcount.questions.counted import Counted, Group
@@ -39,11 +39,22 @@ class StratumShares:
     Attributes:
         group, stratum: the counts of reports in the group, and in all of the stratum.
         variances: of the group, of the rest of the stratum, and of the stratum.
+        repeats: l, how often a client may have sent the same answer.
     """
 
     group: FloatArray
     stratum: FloatArray
     variances: tuple[FloatArray, FloatArray, FloatArray]
+    repeats: int = 1
+
+    @property
+    def sampled(self) -> StratumShares:
+        """The same shares as estimates of those of all clients, of whom those that reported are a sample.
+
+        T of a sample of N clients has the variance `N r (1 - r)` besides, so N is taken from the stratum's variance.
+        """
+        group, rest, both = self.variances
+        return replace(self, variances=(group, rest, both - self.repeats * np.maximum(self.stratum, 0.0)))
 
     @property
     def share(self) -> FloatArray:
@@ -59,7 +70,7 @@ class StratumShares:
 
     def known(self, confidence: float, looks: int = 1) -> BoolArray:
         """Return bool[g]: whether the stratum's count is significantly above 0, so that its interval has two ends."""
-        return self.stratum > _quantile(confidence, looks) * np.sqrt(self.variances[2])
+        return self.stratum > _quantile(confidence, looks) * np.sqrt(np.maximum(self.variances[2], 0.0))
 
     def interval(self, confidence: float, looks: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return (low, high) in 0..1, float64[g] each; all of 0..1 if the share is not known.
@@ -89,32 +100,71 @@ def stratum_shares(results: Sequence[Counted], groups: Sequence[Group]) -> Strat
     Raises:
         UsageError: there are no reports, or a campaign lacks axes, an axis or a coordinate.
     """
+    added = added_up(results)
     counts, variances = np.zeros((2, len(groups))), np.zeros((3, len(groups)))
-    for one in added_up(results):
-        each = _sums(one, groups)
+    for one in added:
+        each = _sums(one, StratumCells.of(one, groups))
         counts += each[:2]
         variances += each[2:]
-    return StratumShares(counts[0], counts[1], (variances[0], variances[1], variances[2]))
+    repeats = max(repeats_of(one.campaign, one.tally.senders) for one in added)
+    return StratumShares(counts[0], counts[1], (variances[0], variances[1], variances[2]), repeats)
 
 
-def _sums(one: Counted, groups: Sequence[Group]) -> FloatArray:
+@dataclass(frozen=True, eq=False)
+class StratumCells:
+    """The cells of groups and of their strata in one result.
+
+    Attributes:
+        groups: uint64[size] each.
+        strata: uint64[size] each, all different.
+        places: int64[g], of each group's stratum.
+    """
+
+    groups: Sequence[UInt64Array]
+    strata: Sequence[UInt64Array]
+    places: IntArray
+
+    @classmethod
+    def of(cls, one: Counted, groups: Sequence[Group]) -> StratumCells:
+        """Return the cells of groups; UsageError: the campaign lacks axes, an axis or a coordinate."""
+        where = [group.where for group in groups]
+        listed, strata = np.arange(one.campaign.other + 1, dtype=np.uint64), list(dict.fromkeys(where))
+        wholes = one.campaign.cells_of([listed] * len(strata), strata)
+        cells = one.campaign.cells_of(one.numbers(groups), where)
+        return cls(cells, wholes, np.array([strata.index(each) for each in where], dtype=np.int64))
+
+    @property
+    def kinds(self) -> IntArray:
+        """int64[2, g]: stratum and size; the sum of a group, or of the rest of its stratum, has one law for a kind."""
+        return np.stack([self.places, [*map(len, self.groups)]])
+
+
+def _sums(one: Counted, cells: StratumCells) -> FloatArray:
     """Return float64[5, g]: counts of groups and strata, then the variances of groups, rests and strata."""
-    campaign, tally, where = one.campaign, one.tally, [group.where for group in groups]
-    mechanism, repeats = campaign.require_frequency(), repeats_of(campaign, tally.senders)
-    listed, strata = np.arange(campaign.other + 1, dtype=np.uint64), list(dict.fromkeys(where))
-    wholes, cells = campaign.cells_of([listed] * len(strata), strata), campaign.cells_of(one.numbers(groups), where)
-    found = mechanism.sums(tally, [*cells, *wholes]).repeated(repeats)
-    places = np.array([strata.index(each) for each in where])
-    group, stratum = found.count[: len(cells)], found.count[len(cells) + places]
+    tally, mechanism, many = one.tally, one.campaign.require_frequency(), len(cells.groups)
+    repeats = repeats_of(one.campaign, tally.senders)
+    found = mechanism.sums(tally, [*cells.groups, *cells.strata]).repeated(repeats)
+    group, stratum = found.count[:many], found.count[many + cells.places]
     variances = found.error**2
-    # Rests of one stratum and size have one law, so it is computed once: a rest has nearly all cells of its stratum.
-    _, first, chosen = np.unique([places, [*map(len, cells)]], axis=1, return_index=True, return_inverse=True)
-    rests = [np.setdiff1d(wholes[places[row]], cells[row], assume_unique=True) for row in first]
-    law, n = mechanism.group_law(tally, rests), tally.reports
-    none, all_ = (law.noise(n, share)[chosen.reshape(-1)] for share in (0.0, 1.0))
-    held = np.clip(stratum - group, 0.0, n) / n
-    rest = repeats * (none + held * (all_ - none))
-    return np.stack([group, stratum, variances[: len(cells)], rest, variances[len(cells) + places]])
+    # The law of a rest is computed once for a kind, because a rest has nearly all cells of its stratum.
+    _, first, kind = np.unique(cells.kinds, axis=1, return_index=True, return_inverse=True)
+    rests = [np.setdiff1d(cells.strata[cells.places[row]], cells.groups[row], assume_unique=True) for row in first]
+    rest = repeats * noise_of(one, rests, kind.reshape(-1), stratum - group)
+    return np.stack([group, stratum, variances[:many], rest, variances[many + cells.places]])
+
+
+def noise_of(one: Counted, groups: Sequence[UInt64Array], kinds: IntArray, counts: FloatArray) -> FloatArray:
+    """Return float64[g], users squared: the variance of the sum of a group's cells by randomisation, at each count.
+
+    Args:
+        groups: cells, one group of each kind.
+        kinds: int64[g], place of the group whose law a count has.
+        counts: float64[g].
+    """
+    n, law = one.reports, one.campaign.require_frequency().group_law(one.tally, groups)
+    # The variance is linear in the count.
+    none, all_ = (law.noise(n, share)[kinds] for share in (0.0, 1.0))
+    return np.asarray(none + np.clip(counts, 0.0, n) / n * (all_ - none), dtype=np.float64)
 
 
 def _quantile(confidence: float, looks: int) -> float:

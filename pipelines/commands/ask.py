@@ -324,10 +324,11 @@ def compare(
     month: options.Month = None,
     by: options.By = None,
     where: options.Coordinates = None,
+    against: options.OtherCoordinates = None,
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
-    """Use it to compare two campaigns, such as platforms, or two results, in the items that both know.
+    """Use it to compare two campaigns, such as platforms, or two results, in the items that both know; or two strata.
 
     Example: hushcount ask compare --config deployment.toml --campaign ios --campaign android
     """
@@ -336,11 +337,17 @@ def compare(
     from pipelines.questions.breakdown import Breakdown
     from pipelines.questions.selection import Chosen
     from pipelines.questions.spans import NEWEST, Span
+    from pipelines.questions.stratum_changes import StratumSides
 
     answers.require_free(out)
     chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)
     of = Breakdown.of(by, where)
     span = Span(last, window, first, end, month)
+    if against is not None:
+        strata = StratumSides.of(of, options.coordinates("--against", against))
+        return answers.stratum_difference(
+            answers.source_of(config, campaign, result, span, usual=1), strata, chosen, show, out
+        )
     if result:
         if span != NEWEST:
             raise UsageError(

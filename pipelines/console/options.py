@@ -163,6 +163,10 @@ Coordinates = Annotated[
     list[str] | None,
     Option("--where", metavar="AXIS=VALUE", help="Only reports with this coordinate; may be repeated."),
 ]
+OtherCoordinates = Annotated[
+    list[str] | None,
+    Option("--against", metavar="AXIS=VALUE", help="Compare --where with this coordinate instead; may be repeated."),
+]
 Depth = Annotated[int, Option("--depth", help="Levels of --by-prefix.", min=1, max=_MOST_DEPTH)]
 FromRight = Annotated[bool, Option("--from-right", help="The last part of a path is the top, as in domain names.")]
 Show = Annotated[int, Option("--show", help="Rows to show; --json and --out have all.", min=1, max=MOST_ITEMS)]

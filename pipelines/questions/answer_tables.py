@@ -19,6 +19,7 @@ from pipelines.questions.findings import share_of, state_of, verdict_of
 from pipelines.questions.number_sentences import numeral
 from pipelines.questions.sentences import percent, ratio
 from pipelines.questions.sources import Source, in_zone
+from pipelines.questions.stratum_changes import StratumChange
 from pipelines.questions.stratum_shares import SHARE
 
 _COLUMNS = 7
@@ -239,6 +240,21 @@ def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> 
         for one in found
     ]
     heads = ("item", *sides, "difference, 95 %", "ratio", "verdict", "forgers")
+    return Table(title, heads, lines, words=("item", *sides))
+
+
+def stratum_differences(title: str, found: Sequence[StratumChange], sides: tuple[str, str]) -> Table:
+    """Return a table with a row for each difference between two strata; `sides` are the heads of their shares."""
+    lines = [
+        (
+            shown(one.group),
+            *((percent(one.before), percent(one.after)) if one.is_known else ("unknown", "unknown")),
+            _between(one.low_all, one.high_all, lambda value: percent(value, signed=True)) if one.is_known else "",
+            verdict_of(one) if one.is_known else "unknown",
+        )
+        for one in found
+    ]
+    heads = ("item", *sides, "difference, 95 %", "verdict")
     return Table(title, heads, lines, words=("item", *sides))
 
 

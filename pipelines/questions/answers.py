@@ -25,6 +25,7 @@ from pipelines.questions.selection import Chosen, counted_in_all, each_item, rea
 from pipelines.questions.sides import Sides
 from pipelines.questions.sources import Source, from_folders, from_store, in_zone
 from pipelines.questions.spans import NEWEST, Span
+from pipelines.questions.stratum_changes import StratumSides, stratum_changes, table_of
 from pipelines.questions.stratum_shares import with_stratum_shares
 
 
@@ -172,3 +173,20 @@ def difference(
     table = pa.Table.from_pylist([vars(one) for one in found], SCHEMA)
     people = [answer_tables.differences(title, seen[:show], sides.heads)] if seen else [title]
     return answer(question, sides.sources, of.columns(table, groups, "group"), people, says, out)
+
+
+def stratum_difference(source: Source, sides: StratumSides, chosen: Chosen, show: int, out: str | None) -> Answer:
+    """Return the differences between two strata of the same windows as an answer; rows and order as in `difference`."""
+    groups, left_out = groups_of([source], chosen, sides.both)
+    found = stratum_changes(source.counted, groups, sides)
+    found = found if chosen.names else tuple(sorted(found, key=lambda one: (one.p_value, one.group)))
+    seen = [one for one in found if chosen.names or verdict_of(one) != "not significant"]
+    title = f"{answer_tables.title_of(source)}: shares in {sides.names[0]} and in {sides.names[1]}"
+    says = [
+        *sentences.of_cut(show, len(seen)),
+        *sentences.of_stratum_changes(found),
+        *left_out,
+        *sentences.of_results(source.counted, source.zone),
+    ]
+    people = [answer_tables.stratum_differences(title, seen[:show], sides.names)] if seen else [title]
+    return answer("compare", [source], sides.both.columns(table_of(found), groups, "group"), people, says, out)

@@ -8,13 +8,23 @@ state.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Literal
-
-from pipelines.questions.changes import Change
+from typing import Any, Literal, Protocol
 
 Row = Mapping[str, Any]
 State = Literal["detected", "not detected"]
 Verdict = Literal["rise", "fall", "not significant"]
+
+
+class Compared(Protocol):
+    """A row of a comparison."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the difference is significant among all rows."""
+
+    @property
+    def difference(self) -> float:
+        """The difference of two shares."""
 
 
 def state_of(row: Row) -> State:
@@ -22,7 +32,7 @@ def state_of(row: Row) -> State:
     return "detected" if row["detected_all"] else "not detected"
 
 
-def verdict_of(change: Change) -> Verdict:
+def verdict_of(change: Compared) -> Verdict:
     """Return whether a share rose or fell, corrected for all rows."""
     if not change.significant:
         return "not significant"

@@ -21,9 +21,10 @@ from hushcount.questions.sides import added_up
 from pipelines.epochs.tracked_items import shown
 from pipelines.questions.breakdown import WHOLE, Breakdown
 from pipelines.questions.changes import CONFIDENCE, Change
-from pipelines.questions.findings import findings, share_of, state_of, verdict_of
+from pipelines.questions.findings import Compared, findings, share_of, state_of, verdict_of
 from pipelines.questions.selection import each_item
 from pipelines.questions.sources import Source
+from pipelines.questions.stratum_changes import StratumChange
 
 _EACH = 3
 """If an answer has at most this number of rows, there is a sentence on each row."""
@@ -206,20 +207,41 @@ def _of_forgers(one: Change) -> str:
     )
 
 
+def of_verdicts(found: Sequence[Compared]) -> str:
+    """Say how many of several differences are significant, and how p-values were corrected."""
+    many = len(found)
+    up, down = (sum(verdict_of(one) == verdict for one in found) for verdict in ("rise", "fall"))
+    said = (
+        f"{up + down:,} of {many:,} differences {'is' if up + down == 1 else 'are'} significant, {up:,} up and "
+        f"{down:,} down: of those, {100.0 * (1.0 - CONFIDENCE):.3g} % at most are expected to be due to chance"
+        if up + down
+        else f"none of {many:,} differences is significant"
+    )
+    return f"{said}; verdicts and intervals are corrected for all {many:,} rows (Benjamini and Hochberg)"
+
+
+def of_stratum_changes(found: Sequence[StratumChange]) -> Iterator[str]:
+    """Say which differences between two strata are significant, and of what they are."""
+    if len(found) > 1:
+        yield of_verdicts(found)
+    elif found[0].is_known:
+        between = f"{percent(found[0].low, signed=True)} to {percent(found[0].high, signed=True)}"
+        yield (
+            f"{'significant' if found[0].significant else 'not significant'}: the difference is {between} (95 %), and "
+            f"the probability that chance alone makes so large a one is {chance(found[0].p_value)}"
+        )
+    yield "shares are of the reports of each stratum; the clients that reported count as a sample of all"
+    if not all(one.is_known for one in found):
+        yield "unknown: the number of reports of a stratum is not significantly above 0"
+
+
 def of_changes(found: Sequence[Change]) -> Iterator[str]:
     """Say which changes are significant, how p-values were corrected, and which changes would have been significant."""
     many = len(found)
-    up, down = (sum(verdict_of(one) == verdict for one in found) for verdict in ("rise", "fall"))
     if many == 1:
         yield f"{'significant' if found[0].significant else 'not significant'}: {of_change(found[0])}"
     else:
-        said = (
-            f"{up + down:,} of {many:,} differences {'is' if up + down == 1 else 'are'} significant, {up:,} up and "
-            f"{down:,} down: of those, {100.0 * (1.0 - CONFIDENCE):.3g} % at most are expected to be due to chance"
-            if up + down
-            else f"none of {many:,} differences is significant"
-        )
-        yield f"{said}; verdicts and intervals are corrected for all {many:,} rows (Benjamini and Hochberg)"
+        yield of_verdicts(found)
         most = max(found, key=lambda one: max(one.forged_down, one.forged_up))
         yield f"{_of_forgers(most)}, in {shown(most.group)}, and other rows no further"
     if many <= _EACH:

@@ -1,0 +1,118 @@
+"""Whether the share of a group in one stratum is another than in a second one of the same reports.
+
+Both shares come from one estimate, so their errors are correlated. Clients count as a random sample of a population.
+
+Reference: docs/mathematics.md section 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hushcount.arrays import FloatArray
+from hushcount.privacy.unit import repeats_of
+from hushcount.questions.counted import Counted, Group
+from hushcount.questions.mover import Limited, difference_limits
+from hushcount.questions.shares import StratumCells, StratumShares, noise_of, score_variance, stratum_shares
+from hushcount.questions.sides import added_up
+
+_NOTHING = 1e-9
+"""An error of a share below this is only rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class StratumPairs:
+    """The shares of the same groups in two strata without common reports.
+
+    Attributes:
+        before, after: the shares in each stratum.
+        covariances: float64[2, 2, g], of the counts of group and stratum after with those before.
+    """
+
+    before: StratumShares
+    after: StratumShares
+    covariances: FloatArray
+
+    @property
+    def error(self) -> FloatArray:
+        """float64[g]: the standard error of the difference, at each stratum's own share."""
+        return self._error(self.before.share, self.after.share)
+
+    @cached_property
+    def p_value(self) -> FloatArray:
+        """float64[g]: of so large a difference, or a larger one, if both strata have the share of both together."""
+        # A server's library.
+        from scipy.special import ndtr
+
+        both = self.before.stratum + self.after.stratum
+        pooled = np.clip((self.before.group + self.after.group) / np.where(both > 0.0, both, np.nan), 0.0, 1.0)
+        return np.asarray(
+            2.0 * ndtr(-np.abs(self.after.share - self.before.share) / self._error(pooled, pooled)), dtype=np.float64
+        )
+
+    def difference(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        """Return (low, high) of the difference; each limit misses it with probability `tail`.
+
+        The limits of both shares are combined in squares, with their correlation.
+        """
+        before, after = (
+            Limited(side.share, *side.sampled.interval(1.0 - 2.0 * tail)) for side in (self.before, self.after)
+        )
+        alone = [_deviation(side, side.share) for side in (self.before, self.after)]
+        together = self._covariance(self.before.share, self.after.share) / np.maximum(alone[0] * alone[1], _NOTHING**2)
+        return difference_limits(before, after, np.clip(together, -1.0, 1.0))
+
+    def _error(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        own = _deviation(self.before, before) ** 2 + _deviation(self.after, after) ** 2
+        return np.sqrt(np.maximum(own - 2.0 * self._covariance(before, after), _NOTHING**2))
+
+    def _covariance(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """Return float64[g]: the covariance of both shares, if they are these."""
+        (groups, group_whole), (whole_group, wholes) = self.covariances
+        scores = groups - before * group_whole - after * whole_group + before * after * wholes
+        return np.asarray(scores / (self.before.stratum * self.after.stratum), dtype=np.float64)
+
+
+def _deviation(side: StratumShares, share: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(score_variance(share, *side.sampled.variances)) / side.stratum, dtype=np.float64)
+
+
+def stratum_pairs(results: Sequence[Counted], before: Sequence[Group], after: Sequence[Group]) -> StratumPairs:
+    """Return the shares of groups in two strata, of results added up.
+
+    Args:
+        results: at least one; of campaigns with axes.
+        before, after: the same groups of items in one and in another stratum; no report is in both.
+
+    Raises:
+        UsageError: as in `stratum_shares`.
+    """
+    added = added_up(results)
+    covariances = sum(_covariances(one, before, after) for one in added)
+    return StratumPairs(
+        stratum_shares(added, before), stratum_shares(added, after), np.asarray(covariances, dtype=np.float64)
+    )
+
+
+def _covariances(one: Counted, before: Sequence[Group], after: Sequence[Group]) -> FloatArray:
+    """Return float64[2, 2, g], users squared: `Cov(X, Y) = (Var(X + Y) - Var X - Var Y) / 2`."""
+    repeats, sides = (
+        repeats_of(one.campaign, one.tally.senders),
+        [StratumCells.of(one, each) for each in (after, before)],
+    )
+    shares = [stratum_shares([one], each) for each in (after, before)]
+    kinds = np.concatenate([side.kinds for side in sides])
+    _, first, kind = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
+    cells = [[[side.groups[row] for row in first], [side.strata[side.places[row]] for row in first]] for side in sides]
+    counts, found = [(share.group, share.stratum) for share in shares], np.empty((2, 2, len(after)))
+    for own, own_count, at in zip(cells[0], counts[0], found, strict=True):
+        for place, (other, other_count) in enumerate(zip(cells[1], counts[1], strict=True)):
+            both = [np.concatenate(pair) for pair in zip(own, other, strict=True)]
+            asked = ((both, own_count + other_count), (own, own_count), (other, other_count))
+            joint, *alone = (noise_of(one, groups, kind.reshape(-1), count) for groups, count in asked)
+            at[place] = repeats * (joint - alone[0] - alone[1]) / 2.0
+    return found
