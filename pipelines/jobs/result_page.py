@@ -9,13 +9,17 @@ from typing import Any
 import pyarrow as pa
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.oracles.estimates import Levels
+from hushcount.questions.means import Mean
 from pipelines.console.job_results import detection, other_explained
+from pipelines.console.number_text import numeral, of_range
 from pipelines.console.tables import by_reason
 from pipelines.jobs.found import COMBINED_SAYS, Found, facts_of, same_batch
 from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.summary import HopSummary, TableFacts
 from pipelines.pages.figures import Block, Figure, Guarantee, Panel, Prose, Row, Span
 from pipelines.pages.page import render as page_of
+from pipelines.pages.text import sentence
 
 _CHART_ITEMS = 40
 _TABLE_ITEMS = 200
@@ -25,21 +29,35 @@ _TABLE_ITEMS = 200
 class Page:
     """The content of the page.
 
-    `table` has the estimates, `found` the discovered values; None: there are no such values.
+    `table` has the estimates, `found` the discovered values, `mean` the mean of numbers; None: there are none.
     """
 
     campaign: Campaign
     summary: HopSummary
     table: pa.Table | None
     found: Found | None
+    mean: Mean | None = None
 
 
 def render(page: Page) -> str:
     """Return the page as HTML that refers to no other file and no host."""
-    blocks = (_estimates(page), *_found(page), _hops(page))
+    blocks = (*_mean(page), _estimates(page), *_found(page), _hops(page))
     panel = Panel("result", "", Guarantee.of(page.summary.stated), blocks)
     title = f"{page.campaign.id}, epoch {page.campaign.epoch}"
     return page_of(title, (), [panel], f"Campaign fingerprint {page.campaign.fingerprint.hex()}")
+
+
+def _mean(page: Page) -> Iterator[Block]:
+    number, mean = page.campaign.number, page.mean
+    if number is None or mean is None:
+        return
+    found, levels = mean.of_clients, Levels()
+    low, high = (numeral(end, found.error) for end in found.interval(levels.confidence))
+    says = (
+        f"{numeral(found.value, found.error)} \u00b1 {numeral(found.error, found.error)} {number.unit}".rstrip(),
+        f"from {low} to {high} with {100 * levels.confidence:g} %",
+    )
+    yield Prose("mean", "Mean of the numbers", (f"{', '.join(says)}.", *map(sentence, of_range(number))))
 
 
 def _estimates(page: Page) -> Block:

@@ -27,6 +27,8 @@ from hushcount.oracles import tally as tally_files
 from hushcount.oracles.estimates import Estimate, Levels
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
+from hushcount.questions.counted import Counted
+from hushcount.questions.means import mean_of
 from hushcount.questions.selecting import Choice
 from hushcount.results import TABLE
 from pipelines.files import storage
@@ -154,7 +156,8 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
     storage.write_whole(storage.join(directory, TABLE), [data])
     largest = () if table is None else _largest(table, tally.reports)
     summary = replace(summary, estimates=Estimates(facts, largest, other, whole, explained, apart), flags=flags)
-    page = render(Page(campaign, summary, table, found))
+    mean = mean_of(Counted(campaign, tally)) if campaign.number is not None and campaign.number.mean else None
+    page = render(Page(campaign, summary, table, found, mean))
     storage.write_whole(storage.join(directory, "report.html"), [page.encode()])
     return summary
 

@@ -9,11 +9,11 @@ from hushcount.errors import UsageError
 from hushcount.questions.counted import Counted
 from hushcount.questions.means import range_of
 from hushcount.questions.quantiles import bins_of
+from pipelines.console.number_text import numeral, of_range
 from pipelines.monitoring.count_rows import HEADS, count_row
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Prose, Row, Span
 from pipelines.pages.text import sentence
-from pipelines.questions.number_sentences import numeral, of_range
 from pipelines.questions.numbers import histogram_table, mean_table, quantile_table
 
 _NAMES = {0.5: "Median", 0.9: "90th percentile", 0.99: "99th percentile"}

@@ -12,11 +12,11 @@ from rich.console import RenderableType
 from hushcount.collection.windows import is_window
 from hushcount.questions.means import range_of
 from pipelines.console.charts import Bar, sparkline
+from pipelines.console.number_text import numeral
 from pipelines.console.tables import Table
 from pipelines.epochs.tracked_items import id_of, shown
 from pipelines.questions.changes import Change
 from pipelines.questions.findings import share_of, state_of, verdict_of
-from pipelines.questions.number_sentences import numeral
 from pipelines.questions.sentences import percent, ratio
 from pipelines.questions.sources import Source, in_zone
 from pipelines.questions.stratum_changes import StratumChange

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from hushcount.campaigns.parts import NumberPart
 from hushcount.questions.counted import Counted
 from hushcount.questions.means import range_of
+from pipelines.console.number_text import of_range
 from pipelines.questions.changes import CONFIDENCE
 from pipelines.questions.sources import Source
 
@@ -20,12 +19,6 @@ def of_numbers(source: Source) -> Iterator[str]:
     if number is not None:
         names = number.bins.names
         yield f'"{names[0]}" and "{names[-1]}" have all lower and all higher numbers; texts and NaN are in "other"'
-
-
-def numeral(value: float, error: float, signed: bool = False) -> str:
-    """Return a number with as many digits as its error has, and one more."""
-    digits = 0 if error <= 0.0 else max(0, 1 - math.floor(math.log10(error)))
-    return f"{value:{'+' if signed else ''},.{digits}f}"
 
 
 def of_ends(results: Sequence[Counted]) -> Iterator[str]:
@@ -44,15 +37,6 @@ def of_means(source: Source, table: pa.Table) -> Iterator[str]:
     yield from of_range(range_of(source.counted))
     changes = " and changes from row to row" if table.num_rows > 1 else ""
     yield f"intervals{changes} {_together(table.num_rows)}"
-
-
-def of_range(part: NumberPart) -> Iterator[str]:
-    """Say as what numbers outside the range of a mean count."""
-    low, high = part.edges
-    yield (
-        f"a number below {low} counts as {low}, one above {high} as {high}, and a report without a number as {low}: "
-        "of a text or NaN, or of a client whose budget is spent"
-    )
 
 
 def of_quantiles(table: pa.Table) -> str:

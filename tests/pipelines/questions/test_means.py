@@ -92,6 +92,13 @@ def test_the_page_has_the_mean_of_each_window_in_place_of_the_item(timed: Site) 
     assert ">2000 ms<" not in page
 
 
+def test_the_page_of_a_result_has_its_mean(timed: Site) -> None:
+    pages = [path.read_text() for path in sorted(timed.root.rglob("report.html"))]
+    for page, row in zip(pages, ask(timed, "mean")["rows"], strict=True):
+        assert f"{row['mean']:,.0f} \u00b1" in page or f"{row['mean']:,.1f} \u00b1" in page
+        assert "above 2000 as 2000" in page
+
+
 def test_questions_on_bins_and_means_refuse_each_other(timed: Site, asked: Site) -> None:
     assert "--mean" in refused("ask", "mean", "--config", asked.config, "--campaign", "ios").err
     for question in ("quantile", "histogram"):
