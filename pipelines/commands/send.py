@@ -65,6 +65,10 @@ def send(
     Example: hushcount send --site https://collector.example.com --policy policy.json dark-mode
     """
     demands, coordinates = Policy.read(policy, Newest()), options.coordinates("--by", by)
+    # A report with a coordinate that no campaign can have would be spent on "other", so none is made.
+    if strange := [axis for axis, _ in coordinates if axis not in demands.axes]:
+        there = ", ".join(demands.axes) or "it has none"
+        raise UsageError(f"--by names axis {strange[0]!a}, must be one of axes in {policy}: {there}")
     if not values and folder is None:
         raise UsageError("no value is given: give values, - for standard input, or --folder to send waiting reports")
     sender = Sender(

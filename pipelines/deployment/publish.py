@@ -16,6 +16,7 @@ from hushcount.campaigns.signatures import signature_path
 from hushcount.clock import MACHINE
 from hushcount.collection.epochs import COLLECTION_FILE, CollectionFile, EpochPart, read_collection, read_epoch
 from hushcount.collection.tilings import Tiling
+from hushcount.collection.windows import duration_text
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.whole_files import sync, write_over
 from hushcount.passes.pass_keys import PASSES_FILE, PassKeys, keys_of, passes_beside, read_pass_keys
@@ -201,7 +202,7 @@ def _require_length(deployment: Deployment, campaign: Campaign, start: datetime,
     if part is not None and start < last.begins + part.least_length:
         raise UsageError(
             f"epoch {campaign.epoch} would begin {start.isoformat()}, epoch {last.epoch} began "
-            f"{last.begins.isoformat()} and has a least_length of {part.least_length} under "
+            f"{last.begins.isoformat()} and has a least_length of {duration_text(part.least_length)} under "
             f"[next_epoch.{campaign.id}], because clients with a memory spend epsilon anew in each epoch: give a later "
             "--begins, or --early to begin nevertheless"
         )

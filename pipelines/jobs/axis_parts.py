@@ -34,12 +34,16 @@ def _axis(text: str) -> dict[str, object]:
     name, equals, path = text.partition("=")
     if not (name and equals and path):
         raise UsageError(f"--by is {text!a}, must be AXIS=FILE, as version=versions.txt")
-    values = read_names(Path(path))
+    values, first = read_names(Path(path)), dict[str, int]()
     for place, value in enumerate(values, start=1):
         if re.fullmatch(COORDINATE, value) is None:
             raise UsageError(
                 f"coordinate {place} of {path} is {value[:60]!a}, must be 1 to 64 printable characters of ASCII "
                 "without , = [ ] and without a space at an end"
+            )
+        if first.setdefault(value, place) < place:
+            raise UsageError(
+                f"coordinates {first[value]} and {place} of {path} are both {value!a}, must be different: remove one"
             )
     values = [value for value in values if value != OTHER]
     if not values:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -94,6 +94,17 @@ class Breakdown:
                     f"axis {name} lists other coordinates in some of these results: ask for windows of one epoch, or "
                     "leave it out"
                 )
+        for name, value in self.where:
+            lists = {
+                f"epoch {one.epoch} of {one.id}": value in one.require_axes().strata.axis(name).coordinates
+                for one in campaigns
+            }
+            if len({*lists.values()}) > 1:
+                lacking = " and ".join(epoch for epoch, there in lists.items() if not there)
+                raise UsageError(
+                    f"coordinate {value!a} of axis {name} is not listed by {lacking}, but by another of these "
+                    "windows: ask for windows of epochs that list it, as --last 1"
+                )
         for campaign in campaigns:
             campaign.require_axes().strata.places(dict(self.where))
         chosen = [campaigns[-1].require_axes().strata.axis(name).coordinates for name in self.by]
@@ -102,6 +113,15 @@ class Breakdown:
 
 
 WHOLE = Breakdown()
+
+
+def require_plain(items: Iterable[str], listed: Collection[str]) -> None:
+    """Raise UsageError if an item is named as a row of a breakdown is, and no dictionary lists it."""
+    for item in items:
+        name, _, where = item.rstrip("]").rpartition(" [")
+        if name and item.endswith("]") and "=" in where and item not in listed:
+            cure = " ".join(f"--where {one!a}" for one in where.split(", "))
+            raise UsageError(f"item {item!a} names a coordinate: give --item {name!a} {cure}")
 
 
 def _label(where: Where) -> str:

@@ -23,7 +23,7 @@ from pipelines.files import storage
 from pipelines.jobs import results
 from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, shown_counts, unbiased_of, was_combined
 from pipelines.jobs.table_files import schema_of
-from pipelines.questions.breakdown import WHOLE, Breakdown
+from pipelines.questions.breakdown import WHOLE, Breakdown, require_plain
 from pipelines.questions.findings import share_of
 from pipelines.questions.sources import Place, Source
 
@@ -81,6 +81,7 @@ def item_groups(source: Source, items: Sequence[str] = (), of: Breakdown = WHOLE
     wanted = list(dict.fromkeys(map(canonical, items))) or list(source.followed)
     if not wanted:
         raise UsageError(f"{source.name} has no dictionary, and no item is known yet: give items by --item")
+    require_plain(map(canonical, items), source.followed)
     return of.groups([Group(item, (item,)) for item in wanted], source.counted)
 
 

@@ -11,6 +11,7 @@ from hushcount.items import canonical
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.selecting import CHOICES, Choice, by_prefix, select
 from pipelines.files.item_files import read_names
+from pipelines.questions.breakdown import require_plain
 from pipelines.questions.sources import Source
 
 ALL = "all listed items"
@@ -80,6 +81,7 @@ def read_groups(sources: Sequence[Source], chosen: Chosen, *, together: bool) ->
         UsageError: a group is unknown or empty, a file cannot be read, or there is no dictionary to choose from.
     """
     listed = common_items(sources)
+    require_plain(map(canonical, chosen.items), [item for source in sources for item in source.followed])
     if chosen.separator is None:
         return tuple(_groups(sources[0], chosen, listed, together))
     if chosen.is_nothing:

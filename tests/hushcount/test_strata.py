@@ -193,6 +193,8 @@ def test_what_cannot_be_broken_down_is_refused_before_a_file_is_written(tmp_path
         refused(*grr, "--by", by, says=["--by"])
     refused(*grr, "--by", f"a={long}", says=["must be 1 to 64"])
     refused(*grr, "--by", f"a={write_lines(tmp_path / 'o.txt', ['other'])}", says=["o.txt", "beside other"])
+    twice = write_lines(tmp_path / "twice.txt", ["x", "y", "other", "x"])
+    refused(*grr, "--by", f"a={twice}", says=["coordinates 1 and 4", "'x'"])
     refused(*grr, "--by", f"a={write_lines(tmp_path / 'c.txt', ['x', 'a=b'])}", says=["coordinate 2", "'a=b'"])
     refused(
         "plan", "--epsilon", 1, "--reports", 1000, "--dictionary-size", 10**7, "--by", f"a={platforms}", says=["cells"]

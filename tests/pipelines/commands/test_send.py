@@ -31,6 +31,13 @@ def test_values_are_sent_at_once(collector: FakeCollector, terms: Path) -> None:
     assert "sent" in done(*words(collector, terms, "one")).out
 
 
+def test_an_axis_that_the_policy_lacks_is_refused_before_anything_is_spent(
+    collector: FakeCollector, terms: Path
+) -> None:
+    refused(*words(collector, terms, "one", "--by", "verison=2.1"), says=["axis 'verison'", "none"])
+    assert collector.received() == []
+
+
 def test_standard_input_holds_one_value_a_line(collector: FakeCollector, terms: Path) -> None:
     result = CliRunner().invoke(
         app, [str(word) for word in words(collector, terms, "-", "--json")], input="one\nfour\r\nx"
@@ -127,6 +134,7 @@ def test_coordinates_are_reported_with_each_value_and_with_one_that_was_kept_for
 
     monkeypatch.setattr(Client, "report", recorded)
     home = ("--folder", tmp_path / "own", "--keep-values")
+    terms.write_text(policy(axes=("version", "platform")).text())
     done(*words(collector, terms, "four", *home, "--by", "version=2.1", "--by", "platform=mac os"))
     Sender(collector.address, policy(), home[1], keep_values=True).report("one", {"version": 2.1, "Version": "x"})
     collector.epochs.append(campaign(collector.campaign))

@@ -177,7 +177,7 @@ def test_what_a_remembering_client_spends_in_a_year_is_stated_and_an_epoch_by_ha
     assert spent_in(6, Campaign.read(remembering)) == "each client spends epsilon 36 at most, for 3 values an epoch"
     second = new_campaign(site.root / "words.json", site.keys, *after_newest(site), dictionary=site.words)
     early = ("campaign", "publish", "--config", site.config, "--campaign", second, "--begins", at(72.9).isoformat())
-    refused(*early, says=["least_length", "--early"])
+    refused(*early, says=["least_length of 73d", "--early"])
     assert publish(site.deployment, second, at(73), at(0.5)).begins == START + timedelta(days=73)
     third = new_campaign(
         site.root / "again.json", site.keys, "--id", "words", *after_newest(site), dictionary=site.words

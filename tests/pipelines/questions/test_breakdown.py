@@ -253,6 +253,9 @@ def test_a_question_of_no_axis_or_coordinate_is_refused(site: Site) -> None:
     refused(*top, "parts", "--where", "platform=bsd", says=["'bsd'", "linux, mac os, other"])
     refused(*top, "parts", "--where", "platform", says=["AXIS=VALUE"])
     refused(*top, "parts", "--where", "platform=linux", "--where", "platform=bsd", says=["once for each axis"])
+    for question in ("item", "sum", "change"):
+        named = ("ask", question, *top[2:], "parts", "--item", "alpha [version=2.1]")
+        refused(*named, says=["--item 'alpha'", "--where 'version=2.1'"])
     refused(*top, "parts", "--by", "platform", "--where", "platform=linux", says=["--by and in --where"])
 
 
@@ -267,6 +270,7 @@ def test_other_is_of_one_list_and_axes_may_have_names_of_columns(site: Site) -> 
     asked = ("ask", "compare", "--config", site.config, *both, "--item", "alpha")
     for wrong in (("--by", "version"), ("--where", "version=other")):
         refused(*asked, *wrong, says=["axis version lists other coordinates"])
+    refused(*asked, "--where", "version=1.9", says=["not listed by epoch 1 of parts", "--last 1"])
     rows = done(
         "ask", "top", "--config", site.config, "--campaign", "more", "--by", "item", "--by", "count", "--json"
     ).json
