@@ -107,7 +107,7 @@ CHECKS = (
     Step("oldest Python", "make test-pythons OTHERS=3.10", 165, after="oldest environment"),
     Step("on newest Pythons", f"sh .ci/newest.sh test {NEWEST}", 150, after="newest Pythons"),
     # With `unit` this is every test of `make test-all`.
-    Step("rest", "make test-rest", 1670, in_memory=True),
+    Step("rest", "make test-rest", 1670, 45, in_memory=True),
     Step("on engines", "make test-engines-quick", 150, 20, after="engines", suite="engines", tries=2),
     Step("browser", "make test-browser", 165, 10, needs=("chromium", "npm"), after="chromium"),
     Step("bundlers", "make test-bundlers", 90, 10, needs=("chromium", "npm"), after="chromium", suite="bundlers"),

@@ -105,17 +105,21 @@ def test_three_workers_report_what_one_process_does(tmp_path: Path) -> None:
         assert "told by 12" not in printed
 
 
-def test_a_worker_that_dies_is_a_failure_of_its_test_and_others_go_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("dies", "ends"), [("os._exit(7)", "status 7"), ("time.sleep(600)", "status 1")])
+def test_a_worker_that_dies_or_hangs_is_a_failure_of_its_test_and_others_go_on(
+    tmp_path: Path, dies: str, ends: str
+) -> None:
     (tmp_path / "test_dies.py").write_text(
-        "import os, pytest\n"
+        "import os, time, pytest\n"
         "@pytest.mark.parametrize('number', range(20))\n"
-        "def test_one(number): assert number != 3 or os._exit(7)\n"
+        f"def test_one(number): assert number != 3 or {dies}\n"
     )
-    status, counts, printed = run(tmp_path, "--workers", "2")
+    hangs = "-o", "faulthandler_timeout=2", "-o", "faulthandler_exit_on_timeout=true"
+    status, counts, printed = run(tmp_path, "--workers", "2", *hangs)
     # The worker that dies takes its next test with it, if it had one: the other worker may have taken all before.
     assert (status, counts["failed"]) == (1, 1)
     assert counts["passed"] in (18, 19)
-    assert re.search(r"test_one\[3\] _+\n.*status 7", printed)
+    assert re.search(rf"test_one\[3\] _+\n.*{ends}", printed)
 
 
 @pytest.mark.long

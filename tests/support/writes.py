@@ -72,6 +72,12 @@ def _watched(writes: Writes, name: str, real: Callable[..., Any]) -> Callable[..
     return step
 
 
+anywhere = pytest.mark.parametrize(
+    ("first", "every"), [(1, 4), (2, 4), (3, 4), (4, 4), (1, 11)], ids=["1 of 4", "2 of 4", "3 of 4", "4 of 4", "11"]
+)
+"""At which moments a test acts: at each one, in shares that workers take; and at every eleventh."""
+
+
 def kill() -> None:
     """Be killed."""
     raise Killed

@@ -18,7 +18,7 @@ from tests.support.collecting import collect
 from tests.support.jobs import done, files_under
 from tests.support.plain_jobs import COPIES, PlainJobs, leave
 from tests.support.site import Site, account_at, values
-from tests.support.writes import Killed, acting_at, kill
+from tests.support.writes import Killed, acting_at, anywhere, kill
 
 KEPT = '[retention]\nsegments = "5d"\nshuffled = "5d"\nreleased = "5d"\ndead_letters = "5d"\n'
 
@@ -78,19 +78,19 @@ def undisturbed(site: Site, root: Path) -> dict[str, Any]:
     return counts_of(whole)
 
 
-@pytest.mark.parametrize("every", [1, 11])
+@anywhere
 @pytest.mark.long(but=("11",))
-def test_a_run_that_is_killed_anywhere_is_taken_up_by_the_next(tmp_path: Path, jobs: PlainJobs, every: int) -> None:
+def test_a_run_that_is_killed_anywhere_is_taken_up_by_the_next(
+    tmp_path: Path, jobs: PlainJobs, first: int, every: int
+) -> None:
     site = prepared(tmp_path / "site")
     expected = undisturbed(site, tmp_path)
     assert expected["hops"]
     assert any(expected["deleted"].values())
-    moments = set()
-    for number in count(1, every):
+    for number in count(first, every):
         twin = site.copied(tmp_path / str(number))
         with acting_at(number, kill) as writes, suppress(Killed):
             twin.run(7.1, sure=True)
-        moments |= set(writes.names[-1:])
         for _ in range(2):
             finished = twin.run(7.1, sure=True)
             assert finished.problems == [], writes.names[-1]
@@ -100,9 +100,8 @@ def test_a_run_that_is_killed_anywhere_is_taken_up_by_the_next(tmp_path: Path, j
         if not writes.is_over:
             break
     assert number > 100
-    if every == 1:
-        # Before and after each kind of step.
-        assert len(moments) == 16
+    # Before and after each kind of step.
+    assert len({*writes.names}) == 16
 
 
 def test_a_run_of_the_jobs_that_dies_again_and_again_counts_and_charges_once(tmp_path: Path) -> None:

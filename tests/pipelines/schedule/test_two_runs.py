@@ -19,7 +19,7 @@ from tests.support.collecting import collect
 from tests.support.jobs import done, files_under
 from tests.support.plain_jobs import PlainJobs
 from tests.support.site import Site, account_at, at, values
-from tests.support.writes import Killed, acting_at, kill
+from tests.support.writes import Killed, acting_at, anywhere, kill
 
 WAIT = 120.0
 RUN = """
@@ -43,14 +43,14 @@ print("problems", done.problems)
 __all__ = ["jobs"]
 
 
-@pytest.mark.parametrize("every", [1, 11])
+@anywhere
 @pytest.mark.long(but=("11",))
 def test_a_run_that_slept_anywhere_while_another_worked_does_no_harm(
-    tmp_path: Path, jobs: PlainJobs, every: int
+    tmp_path: Path, jobs: PlainJobs, first: int, every: int
 ) -> None:
     site = prepared(tmp_path / "site")
     expected = undisturbed(site, tmp_path)
-    for number in count(1, every):
+    for number in count(first, every):
         twin = site.copied(tmp_path / str(number))
         others = []
         with acting_at(number, lambda: others.append(twin.run(7.1, sure=True))) as writes:  # noqa: B023  # called here
@@ -67,13 +67,15 @@ def test_a_run_that_slept_anywhere_while_another_worked_does_no_harm(
     assert number > 100
 
 
-@pytest.mark.parametrize("every", [1, 11])
+@anywhere
 @pytest.mark.long(but=("11",))
-def test_a_run_goes_on_where_another_died_before_it_published(tmp_path: Path, jobs: PlainJobs, every: int) -> None:
+def test_a_run_goes_on_where_another_died_before_it_published(
+    tmp_path: Path, jobs: PlainJobs, first: int, every: int
+) -> None:
     """Also if it began before: then it shuffles batches that are compared with one whose files are not there yet."""
     site = prepared(tmp_path / "site")
     expected, deaths = undisturbed(site, tmp_path), list[int]()
-    for number in count(1, every):
+    for number in count(first, every):
         twin = site.copied(tmp_path / str(number))
 
         def die(*_: object) -> None:
