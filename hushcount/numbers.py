@@ -32,6 +32,11 @@ def number_of(text: str) -> float | None:
     return float(text)
 
 
+def begin_of(name: str) -> float | None:
+    """Return the number at which a bin begins, by its name; None: it begins at no number, or is no bin."""
+    return number_of(name.partition(" ")[0])
+
+
 def position_of(text: str, low: float, high: float) -> float:
     """Return the place in 0..1 of a number between `low` and `high`; of a number outside them, that of the nearest end.
 

@@ -16,6 +16,7 @@ from hushcount.campaigns.parts import Identifier
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part, text_of
 from hushcount.items import MOST_ITEM_BYTES, canonical
+from hushcount.numbers import begin_of
 from hushcount.questions.counted import Group
 from hushcount.strata import MOST_AXES
 
@@ -29,13 +30,19 @@ _Pattern = Annotated[str, Field(min_length=1, max_length=MOST_ITEM_BYTES)]
 
 
 class Choice(Part):
-    """A group has exactly one of items, glob, prefix and file; in an open domain it is `items` or `file`."""
+    """A group has exactly one of items, glob, prefix, at_least and file; in an open domain `items` or `file`."""
 
     items: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=100_000, description="the items")
     glob: _Pattern | None = Field(
         default=None, description="items of the dictionary that match, with `*`, `?` and `[abc]`, as in `shop-*`"
     )
     prefix: _Pattern | None = Field(default=None, description="items of the dictionary with this beginning, as `fr/`")
+    at_least: float | None = Field(
+        default=None,
+        ge=-1e21,
+        le=1e21,
+        description="bins of numbers from this edge on, as `500`: their share rises as high percentiles do",
+    )
     file: str | None = Field(
         default=None, min_length=1, description="file of items, one a line or a .csv with the column item"
     )
@@ -47,15 +54,20 @@ class Choice(Part):
 
     @model_validator(mode="after")
     def _check(self) -> Choice:
-        given = [name for name in ("items", "glob", "prefix", "file") if getattr(self, name) is not None]
+        ways = ("items", "glob", "prefix", "at_least", "file")
+        given = [name for name in ways if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(
-                f"a group has {' and '.join(given) or 'nothing'}, must have one of items, glob, prefix and file"
-            )
+            raise ValueError(f"a group has {' and '.join(given) or 'nothing'}, must have one of {', '.join(ways)}")
         # Every wildcard may multiply the time to match an item by the item's length.
         if self.glob is not None and self.glob.count("*") > MOST_WILDCARDS:
             raise ValueError(f"glob has {self.glob.count('*')} wildcards '*', must have at most {MOST_WILDCARDS}")
         return self
+
+    @property
+    def pattern(self) -> str:
+        """By what the items are chosen from a dictionary, and the text of it."""
+        way = next(name for name in ("glob", "prefix", "at_least") if getattr(self, name) is not None)
+        return f"{way} {getattr(self, way)!a}"
 
 
 Choices = Annotated[dict[GroupName, Choice], Field(max_length=MOST_GROUPS)]
@@ -69,13 +81,14 @@ def select(
     """Return the items of a choice, distinct and canonical; a glob or prefix keeps the order of the dictionary.
 
     Named items keep their order, and need not be in the dictionary. A glob must match the whole item, and case matters.
+    If no bin begins at `at_least`, there are no items.
 
     Args:
         listed: the items of the dictionary; None in an open domain.
         read: the items in each file, by the path that a choice names.
 
     Raises:
-        UsageError: a glob or prefix in an open domain, or a file that was not read.
+        UsageError: a choice from a dictionary in an open domain, or a file that was not read.
     """
     named = choice.items
     if choice.file is not None:
@@ -85,11 +98,14 @@ def select(
     if named is not None:
         return tuple(dict.fromkeys(map(canonical, named)))
     if listed is None:
-        way, pattern = ("glob", choice.glob) if choice.glob is not None else ("prefix", choice.prefix)
         raise UsageError(
-            f"{way} {pattern!a} chooses from a dictionary, but this campaign has no dictionary: name items, or give a "
+            f"{choice.pattern} chooses from a dictionary, but this campaign has no dictionary: name items, or give a "
             "file"
         )
+    if choice.at_least is not None:
+        lower = {item: begin_of(item) for item in listed}
+        chosen = tuple(item for item, begin in lower.items() if begin is not None and begin >= choice.at_least)
+        return chosen if choice.at_least in lower.values() else ()
     if choice.glob is not None:
         matches = re.compile(translate(canonical(choice.glob))).match
         return tuple(item for item in listed if matches(item))

@@ -220,10 +220,7 @@ def _group(name: str, choice: Choice, listed: Sequence[str] | None, base: Path) 
     if not items and choice.file is not None:
         raise UsageError(f"file {choice.file!a} holds no item, must hold at least 1, one a line")
     if not items:
-        way = "glob" if choice.glob is not None else "prefix"
-        raise UsageError(
-            f"{way} {choice.glob or choice.prefix!a} matches none of the {len(listed or ()):,} listed items"
-        )
+        raise UsageError(f"{choice.pattern} matches none of the {len(listed or ()):,} listed items")
     return Group(name, items, tuple(choice.where.items()))
 
 

@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
+from pipelines.deployment.parts import AlertsPart
+from pipelines.deployment.settings import Deployment
+from pipelines.monitoring.alert import alert_of
 from pipelines.monitoring.dashboard import page_of
+from pipelines.questions.sources import from_store
 from pipelines.questions.spans import Span
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused, write_lines
@@ -93,6 +97,22 @@ def test_a_histogram_counts_every_bin_in_order(timed: Site) -> None:
     said = done("ask", "histogram", "--config", timed.config, "--campaign", "times").out
     assert "10000 ms or more" in said
     assert "NaN" in said
+
+
+def test_an_alert_watches_the_share_from_an_edge_on(timed: Site) -> None:
+    path = timed.root / "campaigns" / "times" / "times.json"
+    edge = json.loads(path.read_text())["number"]["edges"][-5]
+    config = timed.root / "watching.toml"
+    groups = f"slow = {{at_least = {edge}}}\nbetween = {{at_least = {edge}1}}"
+    config.write_text(f"{timed.config.read_text()}\n[analyzer.groups]\n{groups}\n")
+    part = AlertsPart(command=("true",), groups=("slow", "between"))
+    alert = alert_of(from_store(Deployment.read(config), "times"), part, {})
+    assert alert is not None
+    (rise,) = alert.changes
+    truths = [sum(number >= float(edge) for number in durations(day)) / (REPORTS + 2) for day in range(DAYS)]
+    assert rise.group == "slow"
+    assert abs(rise.difference - (truths[1] - truths[0])) < FAR * rise.standard_error
+    assert truths[1] > 1.5 * truths[0]
 
 
 def test_the_page_has_every_bin_and_three_percentiles_of_each_window(timed: Site) -> None:
