@@ -101,7 +101,7 @@ class Setting:
         listed = Dictionary(in_random_order([f"item {place}" for place in range(self.items)]))
         (folder / "items.txt").write_bytes(listed.text)
         file["dictionary"] = {"path": "items.txt", "items": self.items, "digest": listed.digest}
-        axes = [{"name": axis, "values": values} for axis, values in AXES.items()]
+        axes = [{"name": axis, "public": False, "values": values} for axis, values in AXES.items()]
         file["axes"] = {"key": bytes(range(32)).hex(), "listed": axes}
         (folder / "c.json").write_text(json.dumps(file), encoding="utf-8")
         return Campaign.read(folder / "c.json")

@@ -35,6 +35,7 @@ from hushcount.report_making import (
     named,
     new_values,
     sealed,
+    strata_for,
 )
 from hushcount.sampling import Installation, NotAsked
 from hushcount.spent import Spent
@@ -209,7 +210,7 @@ class Client:
             answers = remembered(self.campaign, items, self.memory, draw)
         else:
             answers = draw(items)
-        return sealed(self.campaign, answers, recipient, threads)
+        return sealed(self.campaign, answers, strata_for(self.campaign, len(values), by), recipient, threads)
 
     def discovery_report(self, value: str | float | None) -> bytes:
         """Return one sealed discovery report; None means "nothing to discover". Errors: see `discovery_reports`."""

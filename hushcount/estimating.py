@@ -21,7 +21,7 @@ from hushcount.strata import Where
 
 def estimated(campaign: Campaign, tally: Tally, items: UInt64Array) -> Estimate:
     """Return the estimates of a campaign's tally, with the error that repeated answers add; of all strata together."""
-    if campaign.axes is not None:
+    if campaign.has_cells:
         return summed(campaign, tally, [items[at : at + 1] for at in range(len(items))])
     return campaign.require_frequency().estimate(tally, items).repeated(repeats_of(campaign, tally.senders))
 
@@ -46,7 +46,7 @@ def summed(
         ValueError: as in `Mechanism.sums`.
     """
     mechanism, everything = campaign.require_frequency(), None
-    if campaign.axes is not None or any(where):
+    if campaign.has_cells or any(where):
         return mechanism.sums(tally, campaign.cells_of(groups, where)).repeated(repeats_of(campaign, tally.senders))
     larger = [group for group in groups if len(group) > 1]
     if larger and mechanism.encoder.domain is None and (listed := listed or campaign.read_dictionary()) is not None:
@@ -73,11 +73,11 @@ def flagged(campaign: Campaign, tally: Tally, repeats: Counts) -> Flags:
 
 
 def flagged_counts(campaign: Campaign, tally: Tally, counts: FloatArray) -> Flag:
-    """Return the flag of estimated counts, float64[c] users; of the counts of all cells if the campaign has axes.
+    """Return the flag of estimated counts, float64[c] users; of the counts of all cells if there are some.
 
     The law of the flag is of one item of the mechanism, so it does not hold for sums of cells.
     """
-    if campaign.axes is not None:
+    if campaign.has_cells:
         counts = campaign.require_frequency().counts(tally, tally.items)
     alike, forgers = repeats_of(campaign, tally.senders), forged_part(campaign.asked)
     return flagging.counts(campaign.require_frequency(), counts, tally.reports, alike, forgers)

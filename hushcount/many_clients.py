@@ -11,7 +11,17 @@ from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.discovery.making import Making
 from hushcount.discovery.oblivious import Ask
-from hushcount.report_making import asked_by, checked_dictionary, drawn, items_for, measured, named, new_values, sealed
+from hushcount.report_making import (
+    asked_by,
+    checked_dictionary,
+    drawn,
+    items_for,
+    measured,
+    named,
+    new_values,
+    sealed,
+    strata_for,
+)
 from hushcount.wire.sealing import Sealer, SealRows, seal_rows
 
 
@@ -54,7 +64,8 @@ class ManyClients:
     ) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, like `Client.reports`."""
         items = items_for(self.campaign, self.dictionary, values, by=by)
-        return sealed(self.campaign, self._drawn(items), self._sealer(self.campaign.keys.analyzer), threads)
+        answers, strata = self._drawn(items), strata_for(self.campaign, len(values), by)
+        return sealed(self.campaign, answers, strata, self._sealer(self.campaign.keys.analyzer), threads)
 
     def measured(self, lines: Sequence[str], threads: int = 1) -> Octets:
         """Return the reports of lines that tell a value and the coordinates of a person (`report_making.measured`)."""

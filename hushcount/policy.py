@@ -21,7 +21,7 @@ from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import SETTINGS_BYTES, parse_model, read_file, validated
 from hushcount.newest import Newest, Untrusted
-from hushcount.strata import MOST_AXES
+from hushcount.strata import MOST_AXES, MOST_STRATA, USUAL_STRATA
 from hushcount.urls import Take
 
 LEAST_SHARE = 0.01
@@ -69,7 +69,13 @@ class PolicyTerms(Part):
         description="the only hosts of which a campaign may learn paths; needed for paths of several segments",
     )
     axes: tuple[Identifier, ...] = Field(
-        default=(), max_length=MOST_AXES, description="axes by which a campaign may break reports down"
+        default=(), max_length=MOST_AXES, description="private axes by which a campaign may break reports down"
+    )
+    public_axes: tuple[Identifier, ...] = Field(
+        default=(), max_length=MOST_AXES, description="axes of which a campaign may learn the coordinates openly"
+    )
+    public_strata: int = Field(
+        default=USUAL_STRATA, ge=1, le=MOST_STRATA, description="most combinations of coordinates that are told openly"
     )
     max_report_bytes: int = Field(default=_REPORT_BYTES, ge=1, le=1 << 30, description="longest sealed report")
     max_dictionary_bytes: int = Field(
@@ -108,7 +114,9 @@ class Policy(PolicyTerms):
             must not report them to a campaign that takes texts, because this campaign would learn whole URLs.
         hosts: the only hosts of which a campaign may learn paths; another address counts as "other". A campaign that
             takes 2 segments and more needs them.
-        axes: the names of the only axes by which a campaign may break reports down.
+        axes: the names of the only private axes by which a campaign may break reports down.
+        public_axes: the names of the only axes whose coordinates are not protected.
+        public_strata: the most public strata. They link the reports of a person: 64 strata tell 6 bits of the sender.
         max_report_bytes: the most bytes of a sealed report, of either stream.
         max_dictionary_bytes: the most bytes of a dictionary that a sender fetches and keeps, both as fetched and
             unpacked.
@@ -214,11 +222,7 @@ class Policy(PolicyTerms):
                 f"campaign {campaign.id} takes {campaign.url.segments} segments of the path of addresses, the policy "
                 "names no hosts: do not report to it, or add to hosts those of which it may learn paths"
             )
-        if strange := [name for name in campaign.axis_names if name not in self.axes]:
-            raise Untrusted(
-                f"campaign {campaign.id} breaks reports down by {' and '.join(strange)}, the policy allows "
-                f"{' and '.join(self.axes) or 'no axis'}: do not report to it, or add the axis to axes in the policy"
-            )
+        self._require_axes(campaign)
         if campaign.sample is not None:
             self._require_sample(campaign.id, campaign.sample)
         return min(key.not_after for key in vouching)
@@ -240,6 +244,16 @@ class Policy(PolicyTerms):
                 f"{self.least_share:g}: do not report to it, or lower least_share in the policy"
             )
 
+    def _require_axes(self, campaign: Campaign) -> None:
+        for public, field, allowed in ((False, "axes", self.axes), (True, "public_axes", self.public_axes)):
+            if strange := [name for name in campaign.axes_that_are(public=public) if name not in allowed]:
+                told = "openly by" if public else "by"
+                raise Untrusted(
+                    f"campaign {campaign.id} breaks reports down {told} {' and '.join(strange)}, the policy allows "
+                    f"{' and '.join(allowed) or 'no axis'}: do not report to it, or add the axis to {field} in the "
+                    "policy"
+                )
+
     def _compared(self, campaign: Campaign) -> Iterator[tuple[str, float, str, float]]:
         span = "an epoch" if campaign.memory else "a window"
         epsilon, discovery_epsilon, delta = costs(campaign)
@@ -248,6 +262,7 @@ class Policy(PolicyTerms):
         yield "delta", delta, "max_delta", self.max_delta
         longest = max(map(campaign.sealed_bytes, campaign.streams))
         yield "length of a report in bytes", longest, "max_report_bytes", self.max_report_bytes
+        yield "number of public strata", campaign.public_strata, "public_strata", self.public_strata
 
 
 def taken_of(campaign: Campaign) -> Literal[Take, "text"]:
@@ -289,7 +304,10 @@ def terms_of(
         "layers": () if campaign.sample is None else (campaign.sample.layer,),
         "take": taken_of(campaign),
         "hosts": tuple(hosts),
-        "axes": campaign.axis_names,
+        "axes": campaign.axes_that_are(public=False),
+        "public_axes": campaign.axes_that_are(public=True),
+        # Nor is this bound the present number, because the next version of an app is one more coordinate.
+        "public_strata": max(campaign.public_strata, USUAL_STRATA),
         # The bound is not the present length of reports, because a larger dictionary makes reports longer.
         "max_report_bytes": max(longest, _REPORT_BYTES),
         "max_dictionary_bytes": max(0 if dictionary is None else len(dictionary.text), USUAL_BYTES),

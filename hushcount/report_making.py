@@ -17,7 +17,7 @@ from hushcount.errors import UsageError
 from hushcount.items import fault_of_text
 from hushcount.numbers import position_of, text_of_number
 from hushcount.randomness import SystemWords
-from hushcount.strata import COORDINATE
+from hushcount.strata import COORDINATE, STRATUM_BYTES, Strata
 from hushcount.wire.sealing import Octets, Sealer
 
 
@@ -103,13 +103,28 @@ def items_for(
         positions = np.array([position_of(text, low, high) for text in texts], dtype=np.float64)
         return campaign.require_line().points(positions, SystemWords().words(len(texts)))
     items = items_of(mechanism, dictionary, [campaign.item_of(text, hosts) for text in texts])
-    if campaign.axes is None:
+    if not campaign.has_cells:
         return items
-    if by and len(by) != len(texts):
-        raise UsageError(f"by has the coordinates of {len(by)} values, must be of {len(texts)}")
-    told = [dict(Measurement.of("", one).by) for one in by or [{}] * len(texts)]
-    places = [campaign.axes.strata.place(one) for one in told]
-    return campaign.require_cells().number(items, np.array(places, dtype=np.uint64))
+    return campaign.require_cells().number(items, _places(campaign.require_axes().private, len(texts), by))
+
+
+def strata_for(campaign: Campaign, values: int, by: Sequence[Mapping[str, str | float]] = ()) -> Octets:
+    """Return uint8[n, stratum_bytes]: the public stratum of each of n values, little-endian; no bytes without one.
+
+    Args:
+        by: as in `items_for`.
+    """
+    if not campaign.stratum_bytes("reports"):
+        return np.empty((values, 0), dtype=np.uint8)
+    places = _places(campaign.require_axes().public, values, by)
+    return places.astype(f"<u{STRATUM_BYTES}").view(np.uint8).reshape(values, STRATUM_BYTES)
+
+
+def _places(strata: Strata, values: int, by: Sequence[Mapping[str, str | float]]) -> UInt64Array:
+    if by and len(by) != values:
+        raise UsageError(f"by has the coordinates of {len(by)} values, must be of {values}")
+    told = [dict(Measurement.of("", one).by) for one in by or [{}] * values]
+    return np.array([strata.place(one) for one in told], dtype=np.uint64)
 
 
 def drawn(campaign: Campaign, items: UInt64Array) -> Octets:
@@ -118,11 +133,15 @@ def drawn(campaign: Campaign, items: UInt64Array) -> Octets:
     return mechanism.pack(mechanism.encode(items, SystemWords()))
 
 
-def sealed(campaign: Campaign, answers: Octets, analyzer: Sealer, threads: int) -> Octets:
-    """Return uint8[n, L]: a report for each answer, with the campaign's binding before it, sealed to the analyzer."""
+def sealed(campaign: Campaign, answers: Octets, strata: Octets, analyzer: Sealer, threads: int) -> Octets:
+    """Return uint8[n, L]: a report for each answer, with the campaign's binding before it, sealed to the analyzer.
+
+    `strata`, as `strata_for` returns them, are before the boxes.
+    """
     binding = np.frombuffer(campaign.binding("reports"), dtype=np.uint8)
     head = np.broadcast_to(binding, (len(answers), len(binding)))
-    return analyzer.seal_many(np.concatenate([head, answers], axis=1), threads)
+    boxes = analyzer.seal_many(np.concatenate([head, answers], axis=1), threads)
+    return np.concatenate([strata, boxes], axis=1) if strata.size else boxes
 
 
 def new_values(

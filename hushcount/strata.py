@@ -17,11 +17,15 @@ from hushcount.errors import UsageError
 
 MOST_AXES = 8
 MOST_STRATA = 4096
+USUAL_STRATA = 64
+"""The most public strata that a policy allows by default: they tell 6 bits of a sender."""
 _SIGN = r"\x21-\x2b\x2d-\x3c\x3e-\x5a\x5c\x5e-\x7e"
 COORDINATE = rf"[{_SIGN}]([ {_SIGN}]{{0,62}}[{_SIGN}])?"
 """The pattern of the texts that an axis may list."""
 Where = tuple[tuple[str, str], ...]
 """Axes with a coordinate each: reports with these coordinates, and with any on the other axes."""
+STRATUM_BYTES = 2
+"""Of the number of a public stratum, little-endian, which is sent before a sealed report."""
 COLUMN = "by."
 """What begins the name of an axis's column in a table, so that no axis has the name of another column."""
 OTHER = "other"
@@ -76,6 +80,12 @@ class Strata:
         for axis in self.axes:
             found = found * len(axis.coordinates) + axis.place(by.get(axis.name))
         return found
+
+    @property
+    def by_first(self) -> tuple[range, ...]:
+        """The strata of each coordinate of the first axis, in list order."""
+        each = len(self) // len(self.axes[0].coordinates)
+        return tuple(range(start, start + each) for start in range(0, len(self), each))
 
     def places(self, where: Mapping[str, str]) -> UInt64Array:
         """Return uint64[k], ascending: the strata with these coordinates, of any on the other axes.

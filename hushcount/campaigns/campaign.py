@@ -45,7 +45,7 @@ from hushcount.items import MOST_ITEM_BYTES, canonical
 from hushcount.oracles.catalogue import MEANS, build, frequency_oracle
 from hushcount.oracles.encoders.line import Line
 from hushcount.oracles.mechanism import Mechanism
-from hushcount.strata import Cells, Where
+from hushcount.strata import STRATUM_BYTES, Cells, Where
 from hushcount.window_starts import Starts
 from hushcount.wire.sealing import SEAL_BYTES
 
@@ -171,10 +171,12 @@ class Campaign(Part):
     def _wrong_of_axes(self) -> Iterator[str]:
         if self.axes is None:
             return
-        if self.mechanism is None or self.dictionary is None or (self.number is not None and self.number.mean):
-            yield "axes: need a mechanism and a dictionary, and no mean"
-        elif len(self.require_cells()) > MOST_ITEMS:
-            yield f"axes: {len(self.require_cells()):,} cells of items and strata, must be at most {MOST_ITEMS:,}"
+        if self.mechanism is None or self.dictionary is None:
+            yield "axes: need a mechanism and a dictionary"
+        elif self.axes.private.axes and self.number is not None and self.number.mean:
+            yield "axes: a mean has public ones only"
+        elif (cells := (self.dictionary.items + 1) * len(self.axes.strata)) > MOST_ITEMS:
+            yield f"axes: {cells:,} cells of items and strata, must be at most {MOST_ITEMS:,}"
         elif frequency_oracle(self.mechanism.name).seeded:
             yield f"axes: {self.mechanism.name} adds cells up to a sketch: take another mechanism, such as ais"
 
@@ -182,13 +184,13 @@ class Campaign(Part):
         """Return the cells of groups of the dictionary's items, uint64[size] each; `other` is an item too.
 
         Args:
-            where: for each group, the coordinates of the strata; none: all strata.
+            where: for each group, the coordinates of the strata, on private axes; none: all strata.
 
         Raises:
-            UsageError: the campaign lacks axes, an axis or a coordinate.
+            UsageError: the campaign lacks private axes, an axis or a coordinate.
         """
         cells, axes = self.require_cells(), self.require_axes()
-        strata = {one: axes.strata.places(dict(one)) for one in {*where} or {()}}
+        strata = {one: axes.private.places(dict(one)) for one in {*where} or {()}}
         chosen = [strata[one] for one in where or [()] * len(groups)]
         items = np.concatenate([np.repeat(group, len(one)) for group, one in zip(groups, chosen, strict=True)])
         places = np.concatenate([np.tile(one, len(group)) for group, one in zip(groups, chosen, strict=True)])
@@ -202,15 +204,29 @@ class Campaign(Part):
             raise UsageError(f"campaign {self.id} has no axes: leave --by and --where out, or make one with --by")
         return self.axes
 
+    @property
+    def has_cells(self) -> bool:
+        """Whether the mechanism counts cells of items and strata, as there are private axes; else it counts items."""
+        return self.axes is not None and bool(self.axes.private.axes)
+
     def require_cells(self) -> Cells:
-        """Return the numbers of the cells of items and strata; UsageError: the campaign has no axes."""
+        """Return the numbers of the cells of items and private strata; UsageError: the campaign has no axes."""
         axes, items = self.require_axes(), 0 if self.dictionary is None else self.dictionary.items
-        return Cells(items, len(axes.strata), bytes.fromhex(axes.key))
+        return Cells(items, len(axes.private), bytes.fromhex(axes.key))
+
+    @property
+    def public_strata(self) -> int:
+        """The number of strata of the public axes."""
+        return 1 if self.axes is None else len(self.axes.public)
+
+    def stratum_bytes(self, stream: Stream) -> int:
+        """Return the length of the public stratum before each sealed report of a stream; 0 without public axes."""
+        return STRATUM_BYTES if stream == "reports" and self.public_strata > 1 else 0
 
     @property
     def other(self) -> int:
         """The reserved item "other", of all values that are not listed; in an open domain no text has its number."""
-        if self.axes is not None and self.dictionary is not None:
+        if self.has_cells and self.dictionary is not None:
             return self.dictionary.items
         return other_item(self.require_frequency())
 
@@ -219,17 +235,21 @@ class Campaign(Part):
         """The names of the axes, in the order of the file; empty without axes."""
         return () if self.axes is None else tuple(axis.name for axis in self.axes.listed)
 
+    def axes_that_are(self, *, public: bool) -> tuple[str, ...]:
+        """Return the names of the public axes, or of the private ones, in the order of the file."""
+        return () if self.axes is None else tuple(axis.name for axis in self.axes.listed if axis.public == public)
+
     @property
     def cells_an_item(self) -> int:
-        """The number of cells whose counts add up to that of an item: the strata."""
-        return 1 if self.axes is None else len(self.axes.strata)
+        """The number of cells whose counts add up to that of an item: the private strata."""
+        return 1 if self.axes is None else len(self.axes.private)
 
     @property
     def domain(self) -> int | None:
         """The number of cells that the mechanism counts, with "other"; None: the open domain."""
         if self.dictionary is None:
             return None
-        return self.dictionary.items + 1 if self.axes is None else len(self.require_cells())
+        return len(self.require_cells()) if self.has_cells else self.dictionary.items + 1
 
     def item_of(self, value: str, hosts: Collection[str] | None = None) -> str:
         """Return the item that a client reports for a value: a number's bin, a part of a URL, or the value in its NFC.
@@ -343,11 +363,19 @@ class Campaign(Part):
         """
         return reports >= self.shuffle.minimum_batch
 
+    def hides_among(self, reports: int) -> int:
+        """Return among how many of a batch's frequency reports each one hides: with public axes the minimum batch only.
+
+        With public axes these are the reports of its atom, and they are honest only if senders are authenticated.
+        """
+        return reports if self.public_strata == 1 else min(reports, self.shuffle.minimum_batch)
+
     def sealed_bytes(self, stream: Stream) -> int:
-        """Return the length of every sealed report of a stream."""
+        """Return the length of every report of a stream as it is sent: its public stratum, if any, and its box."""
         if stream == "discovery":
             return self.discovery_format.sealed_bytes
-        return BINDING_BYTES + self.require_frequency().report_bytes + SEAL_BYTES
+        box = BINDING_BYTES + self.require_frequency().report_bytes + SEAL_BYTES
+        return self.stratum_bytes(stream) + box
 
     def require_line(self) -> Line:
         """The line on which clients place their numbers; UsageError: the campaign asks for no mean."""

@@ -286,9 +286,13 @@ class UrlPart(Part):
 
 
 class AxisPart(Part):
-    """What clients are broken down by: each reports its coordinate together with its value (docs/adr/0058)."""
+    """What clients are broken down by: each reports its coordinate together with its value (docs/adr/0058, 0059)."""
 
     name: Identifier
+    public: StrictBool = Field(
+        description="whether coordinates are told openly beside the sealed report; else each is randomised with the "
+        "value",
+    )
     values: tuple[_Coordinate, ...] = Field(
         min_length=1, max_length=MOST_STRATA - 1, description='the coordinates; another one counts as "other"'
     )
@@ -321,13 +325,26 @@ class AxesPart(Part):
     @property
     def words(self) -> str:
         """What clients are broken down by, as people say it."""
-        sizes = ", ".join(f"{axis.name} ({len(axis.values) + 1})" for axis in self.listed)
-        return f"{sizes}: {len(self.strata):,} strata, each coordinate randomised with the value"
+        sizes = ", ".join(
+            f"{axis.name} ({len(axis.values) + 1}{', public' if axis.public else ''})" for axis in self.listed
+        )
+        told = "coordinates of public axes told openly, all others randomised with the value"
+        return f"{sizes}: {len(self.strata):,} strata, {told}"
 
     @cached_property
     def strata(self) -> Strata:
-        """The strata."""
+        """The strata of all axes."""
         return Strata(tuple(Axis(axis.name, axis.values) for axis in self.listed))
+
+    @cached_property
+    def private(self) -> Strata:
+        """The strata of the private axes: one, if there are none."""
+        return Strata(tuple(Axis(axis.name, axis.values) for axis in self.listed if not axis.public))
+
+    @cached_property
+    def public(self) -> Strata:
+        """The strata of the public axes: one, if there are none."""
+        return Strata(tuple(Axis(axis.name, axis.values) for axis in self.listed if axis.public))
 
 
 class WindowsPart(Part):

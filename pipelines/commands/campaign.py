@@ -67,6 +67,7 @@ def new_campaign(
         str | None, Option(help=f"Values are addresses; a client reports of each the {FORMS}, N segments of the path.")
     ] = None,
     by: options.Axes = None,
+    public_by: options.PublicAxes = None,
     flag: Annotated[str | None, Option(help="Values are yes, by this name, or anything else for no.")] = None,
     set_: options.Settings = None,
     cap: Annotated[int | None, Option(help="Most reports of one client that count.", show_default="1")] = None,
@@ -191,7 +192,7 @@ def new_campaign(
         dictionary=domain.listed,
         number=domain.number,
         url=before.url if url is None and before is not None else url_part(url),
-        axes=before.axes if not by and before is not None else axes_part(by),
+        axes=before.axes if not (by or public_by) and before is not None else axes_part(by, public_by),
         settings=settings,
         objective=objective,
         shuffle=shuffle,

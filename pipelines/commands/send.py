@@ -66,9 +66,10 @@ def send(
     """
     demands, coordinates = Policy.read(policy, Newest()), options.coordinates("--by", by)
     # A report with a coordinate that no campaign can have would be spent on "other", so none is made.
-    if strange := [axis for axis, _ in coordinates if axis not in demands.axes]:
-        there = ", ".join(demands.axes) or "it has none"
-        raise UsageError(f"--by names axis {strange[0]!a}, must be one of axes in {policy}: {there}")
+    known = (*demands.axes, *demands.public_axes)
+    if strange := [axis for axis, _ in coordinates if axis not in known]:
+        there = ", ".join(known) or "it has none"
+        raise UsageError(f"--by names axis {strange[0]!a}, must be one of axes and public_axes in {policy}: {there}")
     if not values and folder is None:
         raise UsageError("no value is given: give values, - for standard input, or --folder to send waiting reports")
     sender = Sender(

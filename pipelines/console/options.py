@@ -158,6 +158,13 @@ Mean = Annotated[
 Count = Annotated[
     int | None, Option("--count", min=1, max=MOST_BINS - 1, help="Values are counts 0, 1, ..., this one or more.")
 ]
+PublicAxes = Annotated[
+    list[str] | None,
+    Option(
+        "--public-by",
+        help="The same of what a server learns anyway: told openly, not protected, and of no cost in error.",
+    ),
+]
 By = Annotated[list[str] | None, Option("--by", help="An axis: a row for each of its coordinates; may be repeated.")]
 Coordinates = Annotated[
     list[str] | None,

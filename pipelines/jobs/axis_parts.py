@@ -14,26 +14,28 @@ from hushcount.strata import COORDINATE, OTHER
 from pipelines.files.item_files import read_names
 
 
-def axes_part(by: Sequence[str] | None) -> AxesPart | None:
-    """Return the section that `--by` asks for, with a new key; None without axes.
+def axes_part(by: Sequence[str] | None, public_by: Sequence[str] | None = None) -> AxesPart | None:
+    """Return the section that `--by` and `--public-by` ask for, with a new key; None without axes.
 
     Args:
-        by: AXIS=FILE each; the file has one coordinate a line, or is a .csv with the column item. It may list "other",
-            which every axis has.
+        by, public_by: private and public axes, AXIS=FILE each; the file has one coordinate a line, or is a .csv with
+            the column item. It may list "other", which every axis has.
 
     Raises:
         UsageError: a text has another form, a file cannot be read, or axes or coordinates are out of range.
     """
-    if not by:
+    listed = [{**_axis(one, "--by"), "public": False} for one in by or ()]
+    listed += [{**_axis(one, "--public-by"), "public": True} for one in public_by or ()]
+    if not listed:
         return None
-    listed = [_axis(one) for one in by]
-    return validated(AxesPart, {"listed": listed, "key": hex_seed(SystemWords())}, "--by")
+    given = " or ".join(option for option, files in (("--by", by), ("--public-by", public_by)) if files)
+    return validated(AxesPart, {"listed": listed, "key": hex_seed(SystemWords())}, given)
 
 
-def _axis(text: str) -> dict[str, object]:
+def _axis(text: str, option: str) -> dict[str, object]:
     name, equals, path = text.partition("=")
     if not (name and equals and path):
-        raise UsageError(f"--by is {text!a}, must be AXIS=FILE, as version=versions.txt")
+        raise UsageError(f"{option} is {text!a}, must be AXIS=FILE, as version=versions.txt")
     values, first = read_names(Path(path)), dict[str, int]()
     for place, value in enumerate(values, start=1):
         if re.fullmatch(COORDINATE, value) is None:

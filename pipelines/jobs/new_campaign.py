@@ -89,8 +89,8 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     """
     if (mechanism is None) != (epsilon is None):
         raise UsageError("mechanism and epsilon must be given together, or neither for discovery only")
-    if axes is not None and number is not None and number.mean:
-        raise UsageError("a mean has no axes: give --bins in place of --mean, or leave --by out")
+    if axes is not None and axes.private.axes and number is not None and number.mean:
+        raise UsageError("a mean has no private axes: give --bins in place of --mean, or --public-by in place of --by")
     most = MOST_ITEM_BYTES if discovery is None else discovery.get("max_value_bytes", USUAL_VALUE_BYTES)
     known = _known(dictionary, number, url, most)
     file = dictionary if isinstance(dictionary, Path) else None
@@ -112,7 +112,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     }
     try:
         if mechanism is not None and epsilon is not None:
-            strata = 1 if axes is None else len(axes.strata)
+            strata = 1 if axes is None else len(axes.private)
             domain = None if known is None else (len(known.items) + 1) * strata
             fresh = hex_seed(SystemWords())
             parameters = plan(mechanism, epsilon, domain, settings or {}, objective or Objective(), fresh)

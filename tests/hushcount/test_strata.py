@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hushcount.budget import Budget
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import tally_items
 from hushcount.campaigns.parts import AxesPart
 from hushcount.client import Client
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.reading import validated
+from hushcount.many_clients import ManyClients
 from hushcount.maths.objectives import Objective
 from hushcount.newest import Untrusted
 from hushcount.oracles.catalogue import build, plan
@@ -27,7 +29,7 @@ from hushcount.privacy.statement import statement
 from hushcount.questions.counted import Counted, Group
 from hushcount.report_making import Measurement, items_for, measured
 from hushcount.senders import Senders
-from hushcount.strata import Axis, Cells, Strata
+from hushcount.strata import STRATUM_BYTES, Axis, Cells, Strata
 from tests.support.jobs import new_campaign, new_keys, refused, write_lines
 from tests.vectors.subjects.campaigns import campaign as named_campaign
 from tests.vectors.subjects.signing import AT, OPERATOR, moment, part, signed
@@ -169,6 +171,37 @@ def test_a_policy_names_the_axes_of_a_campaign(campaign: Campaign) -> None:
     assert "at the same figures" in said
 
 
+def test_a_policy_names_the_public_axes_and_bounds_their_strata() -> None:
+    made = named_campaign("public-axes")
+    terms = terms_of(made, (part(OPERATOR),))
+    assert (terms.axes, terms.public_axes, terms.public_strata) == (("platform",), ("version", "channel"), 64)
+    assert Policy(**dict(terms)).check(made, signed(made), moment(AT)) is not None
+    for wrong, said in (
+        ({"public_axes": ("version",)}, "channel"),
+        ({"public_axes": (), "axes": ("version", "platform", "channel")}, "openly by version and channel"),
+        ({"axes": (), "public_axes": ("version", "platform", "channel")}, "down by platform"),
+        ({"public_strata": 5}, "public strata of campaign .* is 6"),
+    ):
+        with pytest.raises(Untrusted, match=said):
+            Policy(**dict(terms) | wrong).check(made, signed(made), moment(AT))
+
+
+def test_a_report_tells_its_public_stratum_whatever_its_value_and_however_much_budget_is_left(tmp_path: Path) -> None:
+    axes = [write_lines(tmp_path / f"{axis.name}.txt", axis.values) for axis in STRATA.axes]
+    options = ("--public-by", f"version={axes[0]}", "--public-by", f"platform={axes[1]}")
+    words, keys = write_lines(tmp_path / "words.txt", ITEMS), new_keys(tmp_path / "keys")
+    campaign = Campaign.read(new_campaign(tmp_path / "told.json", keys, *options, dictionary=words))
+    assert campaign.sealed_bytes("reports") == STRATUM_BYTES + 64 + campaign.require_frequency().report_bytes
+    # The budget is spent before the first report.
+    client = Client(campaign, policy=Policy.trusting(), budget=Budget(lifetime=0.0))
+    told = {"version": "2.0", "platform": "linux"}
+    made = [client.report("item 00", told)]
+    made += [ManyClients(campaign).reports([value], by=[told]).tobytes() for value in ("nobody's", "", "item 01")]
+    assert {report[:STRATUM_BYTES] for report in made} == {(2).to_bytes(STRATUM_BYTES, "little")}
+    assert {len(report) for report in made} == {campaign.sealed_bytes("reports")}
+    assert client.campaign.domain == len(ITEMS) + 1
+
+
 def test_a_line_has_a_value_and_coordinates_in_the_order_of_the_axes(campaign: Campaign) -> None:
     assert measured(campaign, "a\t2.1") == Measurement("a", (("version", "2.1"),))
     assert dict(measured(campaign, "a\t2.1\tlinux\tx").by) == {"version": "2.1", "platform": "linux\tx"}
@@ -178,7 +211,7 @@ def test_a_line_has_a_value_and_coordinates_in_the_order_of_the_axes(campaign: C
 
 
 def test_too_many_strata_are_refused_with_their_product() -> None:
-    axes = [{"name": name, "values": [str(number) for number in range(15)]} for name in "abcd"]
+    axes = [{"name": name, "public": False, "values": [str(number) for number in range(15)]} for name in "abcd"]
     with pytest.raises(FormatError, match="16 x 16 x 16 x 16 = 65,536 strata, must be at most 4,096"):
         validated(AxesPart, {"listed": axes, "key": "0" * 64}, "it")
 
@@ -190,7 +223,8 @@ def test_what_cannot_be_broken_down_is_refused_before_a_file_is_written(tmp_path
     new = ("campaign", "new", "--id", "x", "--epsilon", 1, "--keys", keys, "--out", tmp_path / "x.json")
     grr = (*new, "--mechanism", "grr", "--dictionary", words)
     for by in ("platform", "=", f"Platform={platforms}", f"a={many}"):
-        refused(*grr, "--by", by, says=["--by"])
+        for option in ("--by", "--public-by"):
+            refused(*grr, option, by, says=[option])
     refused(*grr, "--by", f"a={long}", says=["must be 1 to 64"])
     refused(*grr, "--by", f"a={write_lines(tmp_path / 'o.txt', ['other'])}", says=["o.txt", "beside other"])
     twice = write_lines(tmp_path / "twice.txt", ["x", "y", "other", "x"])

@@ -301,7 +301,8 @@ def windows(entry: Entry) -> Entry:
 
 def cell(entry: Entry) -> Entry:
     strata.check(entry["axes"])
-    return {"cell": strata.cell(entry["axes"], entry["items"], entry["item"], entry["by"])}
+    axes, by = entry["axes"], entry["by"]
+    return {"cell": strata.cell(axes, entry["items"], entry["item"], by), "stratum": strata.stratum(axes, by)}
 
 
 def address(entry: Entry) -> Entry:

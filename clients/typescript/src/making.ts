@@ -120,7 +120,7 @@ export class ReportMaker implements Maker {
     return this.campaign.memory && (await this.#answers.get(placeKey(this.campaign, 0))) !== undefined;
   }
 
-  /** Return a sealed frequency report; null gives a report of "other", drawn without the memory. */
+  /** Return a sealed frequency report; null gives one of "other", drawn without the memory. */
   async report(value: string | null, by: Coordinates = {}): Promise<Uint8Array> {
     const { campaign } = this;
     const mechanism = requireMechanism(campaign);
@@ -128,7 +128,8 @@ export class ReportMaker implements Maker {
     const { words, secret } = this.#random;
     const remembers = value !== null && campaign.memory;
     const packed = remembers ? await this.#remembered(item, mechanism) : mechanism.report(item, words);
-    return sealBy(secret(), campaign.keys.analyzer.key, concat(campaign.binding("reports"), packed));
+    const box = await sealBy(secret(), campaign.keys.analyzer.key, concat(campaign.binding("reports"), packed));
+    return campaign.strata === undefined ? box : concat(campaign.strata.stratumOf(by), box);
   }
 
   /**
@@ -172,7 +173,7 @@ export class ReportMaker implements Maker {
     const { itemOfNumber, strata } = this.campaign;
     const text = itemOfNumber?.(value, this.#random.words) ?? this.#textOf(value, assigned);
     const item = typeof text === "bigint" ? text : itemOf(text, this.#dictionary, domain, assigned);
-    return strata === undefined ? item : BigInt(strata.cellOf(Number(item), by));
+    return strata?.cells === undefined ? item : BigInt(strata.cellOf(Number(item), by));
   }
 
   /** Return the normal spelling of a value, or the part of a URL that is told. */

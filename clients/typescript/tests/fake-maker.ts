@@ -39,6 +39,7 @@ export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
     windows: undefined,
     url: undefined,
     axes: undefined,
+    publicStrata: 1,
     takesNumbers: false,
     shuffleDelta: 1e-8,
     collectors: ["one"],

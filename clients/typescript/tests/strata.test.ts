@@ -18,7 +18,10 @@ const strataFor = (axes: unknown, items: number) =>
 
 describe("vectors", () => {
   test.each(accept.map((entry) => [entry.items, entry.item, entry.by, entry] as const))("of %j, %j %j", (_, item, by, entry) => {
-    expect(strataFor(entry.axes, entry.items).cellOf(item, by)).toBe(entry.cell);
+    const { cells, cellOf, stratumOf } = strataFor(entry.axes, entry.items);
+    expect(cells === undefined ? item : cellOf(item, by)).toBe(entry.cell);
+    const [low, high] = stratumOf(by);
+    expect((low ?? 0) + 256 * (high ?? 0)).toBe(entry.stratum);
   });
 
   test.each(refuse.map(({ axes }) => [axes]))("section %j is refused", (axes) => {
@@ -27,14 +30,15 @@ describe("vectors", () => {
 });
 
 test("each cell has another number, and the last keeps its own", () => {
-  const { cellOf, cells } = strataFor(accept.at(-1)?.axes, 100);
-  const axes = accept.at(-1)?.axes.listed as { name: string; values: string[] }[];
+  const section = accept.find(({ axes }) => axes.listed.length === 3)?.axes;
+  const { cellOf, cells } = strataFor(section, 100);
+  const axes = section.listed as { name: string; values: string[] }[];
   let strata: Record<string, string>[] = [{}];
   for (const { name, values } of axes) strata = strata.flatMap((by) => [...values, "other"].map((value) => ({ ...by, [name]: value })));
   const made = Array.from({ length: 101 }, (_, item) => strata.map((by) => cellOf(item, by))).flat();
   expect(made.length).toBe(cells);
-  expect([...made].sort((one, other) => one - other)).toEqual(Array.from({ length: cells }, (_, number) => number));
-  expect(made.at(-1)).toBe(cells - 1);
+  expect([...made].sort((one, other) => one - other)).toEqual(made.map((_, number) => number));
+  expect(made.at(-1)).toBe(made.length - 1);
 });
 
 test("both ways of loading open a campaign with axes, and its mechanism counts cells", async () => {
@@ -43,6 +47,9 @@ test("both ways of loading open a campaign with axes, and its mechanism counts c
     expect(campaign.strata?.cells).toBe(45);
   }
   expect((await openCampaign(fileOf("grr"))).strata).toBeUndefined();
+  const told = await openCampaign(fileOf("public-axes"));
+  expect([told.mechanism?.domain, told.strata?.cells, told.strata?.stratumBytes]).toEqual([10, 10, 2]);
+  expect(told.sealedBytes("reports")).toBe(2 + 64 + (told.mechanism?.reportBytes ?? 0));
 });
 
 test.each(["grr", "ss", "oue", "rappor", "apple-cms", "hcms", "gcms", "gcms-target", "hr", "olh", "ocms", "ocms-mse", "ais", "line"])(
@@ -50,8 +57,12 @@ test.each(["grr", "ss", "oue", "rappor", "apple-cms", "hcms", "gcms", "gcms-targ
   (name) => {
     const form = { axes: fileOf("axes").axes, dictionary: { items: 9 }, mechanismTerms: { name } } as unknown as Form;
     const refused = ["rappor", "apple-cms", "hcms", "gcms", "gcms-target", "line"].includes(name);
-    if (refused) expect(() => strataOf(TOOLS, form)).toThrow("no sketch");
+    if (refused) expect(() => strataOf(TOOLS, form)).toThrow("without a sketch");
     else expect(strataOf(TOOLS, form).cells).toBe(90);
+    const listed = fileOf("axes").axes.listed.map((axis: Entry) => ({ ...axis, public: true }));
+    const told = { ...form, axes: { ...fileOf("axes").axes, listed } } as Form;
+    if (refused && name !== "line") expect(() => strataOf(TOOLS, told)).toThrow("without a sketch");
+    else expect(strataOf(TOOLS, told)).toMatchObject({ cells: undefined, stratumBytes: 2 });
   },
 );
 
@@ -82,6 +93,18 @@ test("coordinates are texts or numbers of the app itself", async () => {
   });
   const lengths = await Promise.all([{}, { version: "2.1" }, { nothing: "x" }].map(async (by) => (await maker.report("one", by)).length));
   expect(new Set(lengths).size).toBe(1);
+});
+
+test("a report tells its public stratum whatever its value, also if the budget is spent", async () => {
+  const campaign = await openCampaign(fileOf("public-axes"));
+  const items = vectors("clients").accept.find((entry) => entry.campaign === "public-axes")?.items as string[];
+  const dictionary = utf8(items.map((item) => `${item}\n`).join(""));
+  const given = { signature: undefined, log: undefined, answers: new Answers(new MemoryStore()) };
+  const maker = await openMaker({ campaign, policy: Policy.trusting(), dictionary, ...given });
+  for (const value of ["one", "nobody's", "", null]) {
+    const report = await maker.report(value, { version: "2.0", channel: "beta" });
+    expect([report.length, report[0], report[1]]).toEqual([campaign.sealedBytes("reports"), 2, 0]);
+  }
 });
 
 function fileOf(name: string): Entry {

@@ -37,6 +37,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   layer: /asks a sample in layer/,
   hosts: /names no hosts/,
   axes: /by an axis/,
+  public_strata: /public strata/,
   take: /allows at most the/,
   least_share: /of all clients, the policy demands/,
   report_bytes: /^length of a report/,

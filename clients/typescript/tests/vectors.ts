@@ -47,6 +47,9 @@ export function askedOf(name: string): Asked {
     windows: file.windows,
     url: file.url,
     axes: file.axes,
+    publicStrata: (file.axes?.listed ?? [])
+      .filter((axis: Entry) => axis.public)
+      .reduce((product: number, { values }: Entry) => product * (values.length + 1), 1),
     takesNumbers: file.number !== undefined,
     sample: file.sample,
     sealedBytes: (stream) => lengths[stream],

@@ -94,7 +94,7 @@ CHANGES: dict[str, Any] = {
     "passes": {"seconds": 86400, "first": "2026-11-28", "days": ["ab" * 32]},
     "windows": {"unit": "day", "starts": [1795993200, 1796079600]},
     "url": {"take": "host"},
-    "axes": {"listed": [{"name": "platform", "values": ["linux"]}], "key": "ab" * 32},
+    "axes": {"listed": [{"name": "platform", "public": False, "values": ["linux"]}], "key": "ab" * 32},
     "shuffle.cap": 3,
     "shuffle.minimum_batch": 11,
     "shuffle.delta": 2e-7,

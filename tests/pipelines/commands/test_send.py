@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,6 +37,10 @@ def test_an_axis_that_the_policy_lacks_is_refused_before_anything_is_spent(
 ) -> None:
     refused(*words(collector, terms, "one", "--by", "verison=2.1"), says=["axis 'verison'", "none"])
     assert collector.received() == []
+    data = json.loads(terms.read_text())
+    terms.write_text(json.dumps({**data, "axes": ["platform"], "public_axes": ["version"]}))
+    run = done(*words(collector, terms, "one", "--by", "version=2.1", "--by", "platform=linux"), "--json")
+    assert run.json["values"] == 1
 
 
 def test_standard_input_holds_one_value_a_line(collector: FakeCollector, terms: Path) -> None:

@@ -41,7 +41,10 @@ def report(file: Content, given: Content) -> bytes:
         position = strata.cell(file["axes"], len(items or []), position, given.get("by", {}))
     answer = mechanism.report(position, words)
     require(words.left == [], "words_left")
-    return boxes.seal(analyzer, bytes.fromhex(given["ephemeral_secret"]), binding + answer)
+    box = boxes.seal(analyzer, bytes.fromhex(given["ephemeral_secret"]), binding + answer)
+    if "axes" not in file or not any(axis["public"] for axis in file["axes"]["listed"]):
+        return box
+    return strata.stratum(file["axes"], given.get("by", {})).to_bytes(2, "little") + box
 
 
 def _bin(part: Content, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Axes: a client's item and coordinates become one cell."""
+"""Axes: a client's item and private coordinates become one cell, its public ones a stratum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def check(part: Any) -> None:
     listed = part["listed"]
     require(isinstance(listed, list) and 1 <= len(listed) <= 8, "axes")
     for axis in listed:
-        require(isinstance(axis, dict) and set(axis) == {"name", "values"}, "axes")
+        require(isinstance(axis, dict) and set(axis) == {"name", "public", "values"}, "axes")
+        require(isinstance(axis["public"], bool), "axes")
         require(isinstance(axis["name"], str) and _NAME.fullmatch(axis["name"]) is not None, "axes")
         values = axis["values"]
         require(isinstance(values, list) and len(values) >= 1 and all(isinstance(one, str) for one in values), "axes")
@@ -30,19 +31,29 @@ def check(part: Any) -> None:
     require(len({axis["name"] for axis in listed}) == len(listed) and strata(part) <= 4096, "axes")
 
 
-def strata(part: dict[str, Any]) -> int:
-    """Return the number of strata."""
-    return prod(len(axis["values"]) + 1 for axis in part["listed"])
+def strata(part: dict[str, Any], *which: bool) -> int:
+    """Return the number of strata of the axes that are public or not, by default of all."""
+    return prod(len(axis["values"]) + 1 for axis in part["listed"] if axis["public"] in (which or (False, True)))
+
+
+def stratum(part: dict[str, Any], by: dict[str, str]) -> int:
+    """Return the number of a client's public stratum."""
+    return _placed(part, True, 0, by)
+
+
+def _placed(part: dict[str, Any], public: bool, place: int, by: dict[str, str]) -> int:
+    for axis in part["listed"]:
+        if axis["public"] == public:
+            values, one = axis["values"], by.get(axis["name"])
+            place = place * (len(values) + 1) + (values.index(one) if one in values else len(values))
+    return place
 
 
 def cell(part: dict[str, Any], items: int, item: int, by: dict[str, str]) -> int:
     """Return the number of a client's cell."""
-    place = item
-    for axis in part["listed"]:
-        values = axis["values"]
-        one = by.get(axis["name"])
-        place = place * (len(values) + 1) + (values.index(one) if one in values else len(values))
-    last = (items + 1) * strata(part) - 1
+    if all(axis["public"] for axis in part["listed"]):
+        return item
+    place, last = _placed(part, False, item, by), (items + 1) * strata(part, False) - 1
     if place == last:
         return last
     bits = max(1, ((last - 1).bit_length() + 1) // 2)

@@ -108,9 +108,11 @@ def check_campaign(file: Any) -> None:
         urls.check(file["url"], file)
     if "axes" in file:
         strata.check(file["axes"])
-        name = file["mechanism"]["name"] if "mechanism" in file else "line"
-        sketch = name in ("rappor", "apple-cms", "hcms", "gcms", "gcms-target", "line")
-        require("dictionary" in file and not sketch and _cells(file) <= 1 << 24, "axes")
+        name = file["mechanism"]["name"] if "mechanism" in file else "hcms"
+        sketch = name in ("rappor", "apple-cms", "hcms", "gcms", "gcms-target")
+        require("dictionary" in file and not sketch, "axes")
+        require(name != "line" or all(axis["public"] for axis in file["axes"]["listed"]), "axes")
+        require((file["dictionary"]["items"] + 1) * strata.strata(file["axes"]) <= 1 << 24, "axes")
     if "discovery" in file:
         must, may = "epsilon delta relation rule max_value_bytes hash counts", "hash_key hash_key_commitment"
         _check_discovery(_table(file["discovery"], must, may))
@@ -120,7 +122,7 @@ def check_campaign(file: Any) -> None:
 
 
 def _cells(file: Content) -> int:
-    return (file["dictionary"]["items"] + 1) * (strata.strata(file["axes"]) if "axes" in file else 1)
+    return (file["dictionary"]["items"] + 1) * (strata.strata(file["axes"], False) if "axes" in file else 1)
 
 
 def _check_keys(keys: Content, found: Any) -> None:
@@ -223,7 +225,8 @@ def head(previous: str | None, print_: bytes) -> str:
 
 def sealed_bytes(file: Content) -> dict[str, int]:
     """Return the length of each stream's reports."""
-    made = {"reports": 64 + mechanism_of(file).layout.octets} if "mechanism" in file else {}
+    told = 2 if "axes" in file and any(axis["public"] for axis in file["axes"]["listed"]) else 0
+    made = {"reports": told + 64 + mechanism_of(file).layout.octets} if "mechanism" in file else {}
     return made | ({"discovery": 162 + file["discovery"]["max_value_bytes"]} if "discovery" in file else {})
 
 
@@ -348,6 +351,8 @@ _LIMITS = {
     "take": "text",
     "hosts": [],
     "axes": [],
+    "public_axes": [],
+    "public_strata": 64,
     "max_report_bytes": 16384,
     "max_dictionary_bytes": 1 << 25,
 }
@@ -372,8 +377,10 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
         require(limits["take"] in ("site", "host", "path", "text"), "malformed")
         require(isinstance(limits["hosts"], list) and len(limits["hosts"]) <= 1000, "malformed")
         require(all(isinstance(host, str) and _HOST.fullmatch(host) for host in limits["hosts"]), "malformed")
-        require(isinstance(limits["axes"], list) and len(limits["axes"]) <= 8, "malformed")
-        require(all(isinstance(axis, str) and _ID.fullmatch(axis) is not None for axis in limits["axes"]), "malformed")
+        for field in ("axes", "public_axes"):
+            require(isinstance(limits[field], list) and len(limits[field]) <= 8, "malformed")
+            require(all(isinstance(axis, str) and _ID.fullmatch(axis) for axis in limits[field]), "malformed")
+        _whole(limits["public_strata"], 1, 4096)
         _real(limits["least_share"], 0.01, 1)
         _whole(limits["max_report_bytes"], 1, 1 << 30)
         _whole(limits["max_dictionary_bytes"], 1, 1 << 28)
@@ -400,7 +407,10 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
     taken = file["url"]["take"] if "url" in file else "site" if "number" in file else "text"
     require(order.index(taken) <= order.index(limits["take"]), "take")
     require(file.get("url", {}).get("segments", 1) < 2 or len(limits["hosts"]) > 0, "hosts")
-    require({axis["name"] for axis in file.get("axes", {"listed": []})["listed"]} <= set(limits["axes"]), "axes")
+    axes = file.get("axes", {"listed": []})
+    for axis in axes["listed"]:
+        require(axis["name"] in limits["public_axes" if axis["public"] else "axes"], "axes")
+    require(strata.strata(axes, True) <= limits["public_strata"], "public_strata")
     require(max(sealed_bytes(file).values()) <= limits["max_report_bytes"], "report_bytes")
 
 

@@ -131,8 +131,20 @@ _GIVEN: dict[str, dict[str, Any]] = {
         "dictionary": DICTIONARY,
         "axes": {
             "listed": [
-                {"name": "version", "values": ["2.1", "2.0"]},
-                {"name": "platform", "values": ["linux", "mac os"]},
+                {"name": "version", "public": False, "values": ["2.1", "2.0"]},
+                {"name": "platform", "public": False, "values": ["linux", "mac os"]},
+            ],
+            "key": octets(32, "axes").hex(),
+        },
+    },
+    "public-axes": {
+        "mechanism": mechanism("grr", 1.0),
+        "dictionary": DICTIONARY,
+        "axes": {
+            "listed": [
+                {"name": "version", "public": True, "values": ["2.1", "2.0"]},
+                {"name": "platform", "public": False, "values": ["linux"]},
+                {"name": "channel", "public": True, "values": ["beta"]},
             ],
             "key": octets(32, "axes").hex(),
         },

@@ -59,6 +59,7 @@ _REFUSED: tuple[tuple[str, str, str, str], ...] = (
     ("no_such_stream", "discovery-only", "reports", "one"),
     ("no_such_stream", "windows", "discovery", "one"),
     ("no_such_stream", "axes", "discovery", "one"),
+    ("no_such_stream", "public-axes", "discovery", "one"),
     ("no_such_stream", "memory", "discovery", "one"),
     ("no_such_stream", "second-epoch", "discovery", "one"),
     ("no_such_stream", "last-epoch", "discovery", "one"),
@@ -131,6 +132,7 @@ def data() -> dict[str, Any]:
     """Return the file's content."""
     accept = [_report(name, stream, value) for name, stream, several in _ACCEPTED for value in several]
     accept += [_report("axes", "reports", value, by=by) for value in ("two", "four") for by in _STRATA]
+    accept += [_report("public-axes", "reports", "two", by=by) for by in ({}, {"version": "2.0", "channel": "beta"})]
     return {
         "subject": "clients",
         "about": "A campaign of campaigns.json, its dictionary, a value, all words and a secret to the sealed report",

@@ -52,9 +52,12 @@ _ACCEPTED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("axes", {"axes": ("platform", "version")}),
     ("axes", {"axes": ("country", "platform", "version")}),
     ("grr", {"axes": ("version",)}),
+    ("public-axes", {"axes": ("platform",), "public_axes": ("channel", "version"), "public_strata": 6}),
+    ("grr", {"public_axes": ("version",), "public_strata": 1}),
     # Without a sample all clients are asked.
     ("grr", {"layers": ("a",), "least_share": 1.0}),
 )
+_TOLD: dict[str, Any] = {"axes": ("platform",), "public_axes": ("channel", "version")}
 _REFUSED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("another_campaign", "grr", {"campaign_id": "vectors.both"}),
     ("another_campaign", "grr", {"campaign_id": "vectors"}),
@@ -87,6 +90,10 @@ _REFUSED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("take", "grr", {"take": "path"}),
     ("axes", "axes", {}),
     ("axes", "axes", {"axes": ("version", "country")}),
+    ("axes", "axes", {"public_axes": ("version", "platform")}),
+    ("axes", "public-axes", {"axes": ("version", "platform", "channel")}),
+    ("axes", "public-axes", {"public_axes": ("version", "platform", "channel")}),
+    ("public_strata", "public-axes", {**_TOLD, "public_strata": 5}),
     ("report_bytes", "both", {**_DISCOVERS, "max_report_bytes": 100}),
 )
 _MALFORMED: tuple[dict[str, Any], ...] = (
@@ -111,6 +118,8 @@ _MALFORMED: tuple[dict[str, Any], ...] = (
     {"layers": ["a", "b", "c", "d"]},
     *({"hosts": hosts} for hosts in ("a.b", ["a"], ["A.b"], ["a..b"], ["a.b/"], [7])),
     *({"axes": axes} for axes in ("version", ["Version"], [7], [f"a{number}" for number in range(9)])),
+    *({"public_axes": axes} for axes in ("version", ["Version"])),
+    *({"public_strata": most} for most in (0, 4097, 1.5)),
     {"take": "url"},
     {"take": "Host"},
     {"least_share": 0.0099},

@@ -65,7 +65,7 @@ export interface Campaign extends Asked {
  * A checked campaign file, without its mechanism. The mechanism's module may have to be loaded before the mechanism's
  * parameters can be checked.
  */
-export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes" | "itemOfNumber" | "itemOfUrl" | "strata"> {
+export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes" | "itemOfNumber" | "itemOfUrl" | "strata" | "publicStrata"> {
   readonly mechanismTerms: MechanismTerms | undefined;
   /** The section on numbers, whose check is loaded with the rest of numbers. */
   readonly number: unknown;
@@ -174,10 +174,10 @@ export function campaignFrom(
   const domain = dictionary && (strata?.cells ?? dictionary.items + 1);
   const mechanism = terms === undefined ? undefined : inMechanism(() => build(terms, domain));
   const lengths: Readonly<Record<Stream, number>> = {
-    reports: BINDING_BYTES + (mechanism?.reportBytes ?? 0) + SEAL_BYTES,
+    reports: (strata?.stratumBytes ?? 0) + BINDING_BYTES + (mechanism?.reportBytes ?? 0) + SEAL_BYTES,
     discovery: 2 * (BINDING_BYTES + SEAL_BYTES) + HASH_BYTES + LENGTH_BYTES + (discovery?.maxValueBytes ?? 0),
   };
-  return { ...form, mechanism, itemOfNumber, itemOfUrl, strata, sealedBytes: (stream) => lengths[stream] };
+  return { ...form, mechanism, itemOfNumber, itemOfUrl, strata, publicStrata: strata?.publicStrata ?? 1, sealedBytes: (stream) => lengths[stream] };
 }
 
 function inMechanism<Result>(work: () => Result): Result {

@@ -70,5 +70,7 @@ export interface Terms {
 
 /** A campaign file that was read and checked. */
 export interface Asked extends Terms {
+  /** The number of public strata, 1 without public axes. */
+  readonly publicStrata: number;
   sealedBytes(stream: Stream): number;
 }

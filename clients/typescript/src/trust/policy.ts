@@ -1,7 +1,7 @@
 /** The demands on a campaign before a client reports to it: the app's limits, and the keys that the app trusts. */
 
 import { FormatError, SignatureError, Untrusted, UsageError } from "../errors.js";
-import { booleanOf, fieldsOf, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
+import { booleanOf, fieldsOf, IDENTIFIER, listOf, numberOf, textOf, type Fields } from "../fields.js";
 import type { Asked, Terms, UrlTerms } from "./asked.js";
 import type { CampaignLog } from "./campaign-log.js";
 import { verifyCampaign, type CampaignSignature } from "./delegation.js";
@@ -51,8 +51,11 @@ export interface PolicyTerms {
   readonly take: string;
   /** The hosts of which a campaign may learn paths; other addresses count as "other". Paths of 2 segments need them. */
   readonly hosts: readonly string[];
-  /** The names of the only axes by which a campaign may break reports down. */
+  /** The names of the only private axes by which a campaign may break reports down. */
   readonly axes: readonly string[];
+  /** The names of the only axes whose coordinates are told openly, and the most combinations of these coordinates. */
+  readonly publicAxes: readonly string[];
+  readonly publicStrata: number;
   /** The greatest length of a sealed report of either stream. */
   readonly maxReportBytes: number;
   /** The greatest length of a dictionary that a sender fetches and keeps, packed and unpacked. */
@@ -147,13 +150,14 @@ export class Policy {
     if (this.#terms === undefined) return until;
     const longest = Math.max(...campaign.streams.map((stream) => campaign.sealedBytes(stream)));
     requireAtMost(campaign, "length of a report in bytes", longest, "max_report_bytes", this.#terms.maxReportBytes);
+    requireAtMost(campaign, "number of public strata", campaign.publicStrata, "public_strata", this.#terms.publicStrata);
     await this.#newest?.keep(campaign, log, signature);
     return until;
   }
 }
 
 function termsOf(data: unknown): PolicyTerms {
-  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000, layers: [], least_share: LEAST_SHARE, take: "text", hosts: [], axes: [] };
+  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000, layers: [], least_share: LEAST_SHARE, take: "text", hosts: [], axes: [], public_axes: [], public_strata: 64 };
   const optional = { format: 1, ...limits, max_report_bytes: 16384, max_dictionary_bytes: DICTIONARY_BYTES };
   const needed = ["campaign_id", "operator_keys", "max_epsilon"];
   const fields = { ...optional, ...fieldsOf(data, NAME, needed, Object.keys(optional)) };
@@ -172,10 +176,16 @@ function termsOf(data: unknown): PolicyTerms {
     leastShare: numberOf(fields, "least_share", [LEAST_SHARE, 1], NAME),
     take: textOf(fields, "take", /^(?:site|host|path|text)$/, NAME),
     hosts: listOf(fields, "hosts", MOST_HOSTS, NAME).map((host) => textOf(own({ host }), "host", HOST, NAME)),
-    axes: listOf(fields, "axes", MOST_AXES, NAME).map((axis) => textOf(own({ axis }), "axis", IDENTIFIER, NAME)),
+    axes: axesOf(fields, "axes"),
+    publicAxes: axesOf(fields, "public_axes"),
+    publicStrata: numberOf(fields, "public_strata", [1, 4096], NAME, true),
     maxReportBytes: numberOf(fields, "max_report_bytes", [1, 2 ** 30], NAME, true),
     maxDictionaryBytes: numberOf(fields, "max_dictionary_bytes", [1, 2 ** 28], NAME, true),
   };
+}
+
+function axesOf(fields: Fields, field: string): readonly string[] {
+  return listOf(fields, field, MOST_AXES, NAME).map((axis) => textOf(own({ axis }), "axis", IDENTIFIER, NAME));
 }
 
 /** Require that a campaign learns no more of an address than the policy allows; numbers tell no more than a site. */
@@ -189,15 +199,20 @@ function requireTaken({ take }: PolicyTerms, { id, url, takesNumbers }: Terms): 
 }
 
 /** Require that a campaign breaks reports down by no other axes than the policy names; the section is not checked yet. */
-function requireAxes({ axes }: PolicyTerms, campaign: Terms): void {
+function requireAxes({ axes, publicAxes }: PolicyTerms, campaign: Terms): void {
   const listed = campaign.axes?.listed;
-  const names = Array.isArray(listed) ? listed.map((axis: { readonly name?: unknown } | null) => own(axis).name) : [undefined];
-  if (campaign.axes === undefined || names.every((name) => typeof name === "string" && axes.includes(name))) return;
+  const found = Array.isArray(listed) ? listed.map((axis) => own(axis as Listed | null)) : [own<Partial<Listed>>({})];
+  const isAllowed = ({ name, public: told }: Partial<Listed>): boolean =>
+    typeof name === "string" && (told === true ? publicAxes : axes).includes(name);
+  if (campaign.axes === undefined || found.every(isAllowed)) return;
   throw new Untrusted(
     `campaign ${campaign.id} breaks reports down by an axis that the policy does not name: do not report to it, or add ` +
-      "the axis to axes in the policy",
+      "the axis to axes or public_axes in the policy",
   );
 }
+
+/** An axis of a campaign file, before it is checked. */
+type Listed = Readonly<Record<"name" | "public", unknown>>;
 
 function needsHosts(url: UrlTerms | undefined): boolean {
   return (url?.segments ?? 0) > 1;

@@ -5,6 +5,7 @@ import type { Form } from "../campaign/campaign.js";
 const MOST_AXES = 8;
 const MOST_STRATA = 4096;
 const MOST_CELLS = 2 ** 24;
+const STRATUM_BYTES = 2;
 const ROUNDS = 8;
 const KEY = /^[0-9a-f]{64}$/;
 const OTHER = "other";
@@ -20,16 +21,23 @@ export interface Tools {
   readonly mayBeListed: (axis: string, coordinate: string) => boolean;
 }
 
-/** The cells of a campaign's items and strata. */
+/** The cells of a campaign's items and private strata, and its public strata. */
 export interface Strata {
-  /** The number of cells, which the mechanism counts. */
-  readonly cells: number;
+  /** The number of cells, which the mechanism counts; undefined without private axes: it counts items. */
+  readonly cells: number | undefined;
   /** Return the cell of an item of a client; a missing or unlisted coordinate is "other". */
   readonly cellOf: (item: number, by: Coordinates) => number;
+  /** Return the number of a client's public stratum, which is sent before the box; no bytes without public axes. */
+  readonly stratumOf: (by: Coordinates) => Uint8Array;
+  /** The number of public strata, 1 without public axes. */
+  readonly publicStrata: number;
+  /** The length of what `stratumOf` returns. */
+  readonly stratumBytes: number;
 }
 
 interface Axis {
   readonly name: string;
+  readonly public: boolean;
   readonly values: readonly string[];
 }
 
@@ -40,25 +48,35 @@ export function strataOf(tools: Tools, { axes, dictionary, mechanismTerms }: For
   if (!isForm) {
     throw new tools.FormatError(`axes must have a key and 1 to ${String(MOST_AXES)} named lists of different coordinates`);
   }
-  const strata = listed.reduce((product, { values }) => product * (values.length + 1), 1);
+  const strata = productOf(listed);
   if (strata > MOST_STRATA) {
     throw new tools.FormatError(`axes: ${String(strata)} strata, must be at most ${String(MOST_STRATA)}`);
   }
-  const cells = ((dictionary?.items ?? MOST_CELLS) + 1) * strata;
-  const family = mechanismTerms === undefined ? "lines" : tools.familyOf(mechanismTerms.name);
-  if (family === "pools" || family === "lines" || cells > MOST_CELLS) {
+  const [hidden, told] = [listed.filter((axis) => !axis.public), listed.filter((axis) => axis.public)];
+  const items = (dictionary?.items ?? MOST_CELLS) + 1;
+  const family = mechanismTerms === undefined ? "pools" : tools.familyOf(mechanismTerms.name);
+  if (family === "pools" || (family === "lines" && hidden.length > 0) || items * strata > MOST_CELLS) {
     throw new tools.FormatError(
-      `axes need a dictionary with at most ${String(MOST_CELLS)} cells, and a mechanism that has no sketch and no mean`,
+      `axes need a dictionary with at most ${String(MOST_CELLS)} cells, and a mechanism without a sketch; private ones no mean`,
     );
   }
   const words = Array.from({ length: ROUNDS }, (_, turn) => wordOf(key, turn));
+  const cells = items * productOf(hidden);
+  const stratumBytes = told.length > 0 ? STRATUM_BYTES : 0;
   return {
-    cells,
-    cellOf: (item, by) => numberOf(item * strata + stratumOf(listed, by), cells - 1, words),
+    cells: hidden.length > 0 ? cells : undefined,
+    cellOf: (item, by) => numberOf(item * productOf(hidden) + placeOf(hidden, by), cells - 1, words),
+    stratumOf: (by) => new Uint8Array([placeOf(told, by) & 255, placeOf(told, by) >> 8]).subarray(0, stratumBytes),
+    publicStrata: productOf(told),
+    stratumBytes,
   };
 }
 
-function stratumOf(axes: readonly Axis[], by: Coordinates): number {
+function productOf(axes: readonly Axis[]): number {
+  return axes.reduce((product, { values }) => product * (values.length + 1), 1);
+}
+
+function placeOf(axes: readonly Axis[], by: Coordinates): number {
   return axes.reduce((found, { name, values }) => {
     const place = Object.hasOwn(by, name) ? values.indexOf(by[name] ?? "") : -1;
     return found * (values.length + 1) + (place < 0 ? values.length : place);
@@ -104,8 +122,9 @@ function areAxes(tools: Tools, listed: unknown): listed is readonly Axis[] {
 }
 
 function isAxis({ own, mayBeListed }: Tools, axis: unknown): axis is Axis {
-  const { name, values, ...more } = own(axis as Readonly<Record<string, unknown>> | null);
-  const isForm = typeof name === "string" && Array.isArray(values) && Object.keys(more).length === 0;
+  const { name, public: isPublic, values, ...more } = own(axis as Readonly<Record<string, unknown>> | null);
+  const areTyped = typeof name === "string" && typeof isPublic === "boolean";
+  const isForm = areTyped && Array.isArray(values) && Object.keys(more).length === 0;
   if (!isForm || values.length === 0 || values.length >= MOST_STRATA || new Set(values).size < values.length) return false;
   return values.every((value) => typeof value === "string" && value !== OTHER && mayBeListed(name, value));
 }
