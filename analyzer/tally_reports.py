@@ -81,24 +81,30 @@ def rows_per_block(mechanism: Mechanism, items: UInt64Array) -> int:
     return min(rows, max(1, _BLOCK_CELLS // max(1, width)))
 
 
-@with_input_types(np.ndarray)
-@with_output_types(tuple[int, np.ndarray])
+Place = tuple[int, int]
+"""An atom of reports, and a block of rows of its tally."""
+
+
+@with_input_types(tuple[int, np.ndarray])
+@with_output_types(tuple[Place, np.ndarray])
 class SplitRows(beam.DoFn):
-    """Takes arrays of reports; yields (number of a block of rows, reports of the block)."""
+    """Takes (atom, array of reports); yields ((atom, number of a block of rows), reports of the block)."""
 
     def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         self._rows = rows_per_block(mechanism, items)
         self._whole = self._rows == mechanism.encoder.tally_shape(items)[0]
 
-    def process(self, reports: Reports) -> Iterator[tuple[int, Reports]]:
+    def process(self, element: tuple[int, Reports]) -> Iterator[tuple[Place, Reports]]:
+        atom, reports = element
         if self._whole:
-            yield 0, reports
+            yield (atom, 0), reports
             return
         blocks = reports["row"] // np.uint32(self._rows)
         order = np.argsort(blocks, kind="stable")
         ordered = np.take(reports, order)
         present, starts = np.unique(blocks[order], return_index=True)
-        yield from zip(present.tolist(), np.split(ordered, starts[1:]), strict=True)
+        for block, part in zip(present.tolist(), np.split(ordered, starts[1:]), strict=True):
+            yield (atom, block), part
 
 
 @with_input_types(np.ndarray)
@@ -185,7 +191,7 @@ def _whole_domain(mechanism: Mechanism) -> UInt64Array:
 
 
 class TallyReports(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Takes arrays of well-formed reports; gives (block of rows, Sums) with columns for `items`; drops nothing."""
+    """Takes (atom, array of well-formed reports); gives (place, Sums) with columns for `items`; drops nothing."""
 
     def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         super().__init__()

@@ -38,7 +38,7 @@ from keys.opening import Opener
 from keys.private import PrivateKey
 from shuffler.cap import cap_key, over_cap
 from shuffler.mix import allowed, in_order, permuted
-from shuffler.separate import strip
+from shuffler.separate import Report, strip
 
 TOLD_APART = Senders("client-token")
 """States that one collector told the clients apart by their tokens, in one window."""
@@ -92,7 +92,7 @@ def collect(campaign: Campaign, dictionary: Dictionary, sent: Sequence[tuple[str
 def shuffle(campaign: Campaign, stream: Stream, envelopes: bytes) -> bytes:
     """As the shuffler: strip metadata, drop reports over a client's cap and copies, and permute the other reports."""
     length, words = campaign.sealed_bytes(stream), SystemWords()
-    sealed, claims = strip(envelopes, length, tag_keys(length, words))
+    sealed, claims = strip(envelopes, Report(length), tag_keys(length, words))
     over, _ = over_cap(claims, campaign.shuffle.cap, cap_key(words))
     sealed = sealed[allowed(claims["tag"], claims["tag"][over])]
     forwarded = permuted(first_of_equal(sealed), words)

@@ -64,12 +64,13 @@ class Opener:
     Args:
         key: the private key, read in this process and never pickled.
         binding: 16 bytes at the start of each of the campaign's reports.
-        sealed_bytes: length of a sealed report.
+        sealed_bytes: length of a sealed report, with what is before its box.
         boxes: number of boxes that the whole job opens; 0 if unknown.
+        before: number of bytes before each box.
     """
 
-    def __init__(self, key: PrivateKey, binding: bytes, sealed_bytes: int, boxes: int) -> None:
-        self._key, self._binding, self._sealed_bytes = key, binding, sealed_bytes
+    def __init__(self, key: PrivateKey, binding: bytes, sealed_bytes: int, boxes: int, before: int = 0) -> None:
+        self._key, self._binding, self._sealed_bytes, self._before = key, binding, sealed_bytes, before
         self._planned, self._opened = boxes, 0
 
     def open_block(
@@ -91,7 +92,8 @@ class Opener:
         engine = engine_for(max(self._planned, self._opened))
 
         def open_chunk(chunk: Octets) -> tuple[npt.NDArray[_Field], Octets, int]:
-            content, outcomes, rescued = open_bound(self._key, chunk, self._binding, engine)
+            boxes = np.ascontiguousarray(chunk[:, self._before :])
+            content, outcomes, rescued = open_bound(self._key, boxes, self._binding, engine)
             return judge(chunk, content, outcomes), outcomes, rescued
 
         accepted, outcomes, rescued = zip(*in_chunks(open_chunk, sealed, available_threads()), strict=True)

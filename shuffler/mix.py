@@ -21,11 +21,15 @@ from apache_beam.typehints import with_input_types, with_output_types
 from hushcount.arrays import UInt64Array
 from hushcount.randomness import SystemWords, Words, permutation
 from hushcount.reasons import rejected
+from hushcount.strata import STRATUM_BYTES
 from hushcount.wire.equality import first_of_equal, in_others
 from hushcount.wire.tags import TAG_BYTES, as_records, tags
-from shuffler.separate import NUMBER, tag_keys_of
+from shuffler.separate import NUMBER, Report, tag_keys_of
 
 _CHUNK = 1 << 12
+_STRATUM = np.dtype(f"<u{STRATUM_BYTES}")
+IN_STRATUM = "in_stratum_"
+"""IN_STRATUM with the number of a public stratum is the name of a count: accepted reports of this stratum."""
 LOST_TO = "lost_to_"
 """LOST_TO with an earlier batch's number is the name of a count: copies of reports that the earlier batch forwards."""
 
@@ -54,8 +58,8 @@ class MixShard(beam.DoFn):
     forwards nothing, these reports are lost.
     """
 
-    def __init__(self, sealed_bytes: int, keys: UInt64Array) -> None:
-        self._sealed_bytes = sealed_bytes
+    def __init__(self, report: Report, keys: UInt64Array) -> None:
+        self._report = report
         self._keys = keys
 
     def process(
@@ -63,21 +67,22 @@ class MixShard(beam.DoFn):
     ) -> Iterator[Any]:
         shard, met = element
         keys = tag_keys_of(self._keys, window)
-        batches = by_batch(met["sealed"], self._sealed_bytes)
+        batches = by_batch(met["sealed"], self._report.bytes)
         refused = by_batch(met["refused"], TAG_BYTES)
         none = joined((), TAG_BYTES)
         released = [none, *by_batch(met.get("released", ()), TAG_BYTES).values()]
         forwarded: dict[int, npt.NDArray[np.bytes_]] = {}
         for number in sorted(batches):
-            sealed, over = batches.pop(number), refused.pop(number, none)
+            sealed, over = in_strata(batches.pop(number), self._report), refused.pop(number, none)
             before = np.concatenate([*released, *forwarded.values()])
             # Tags cost 0.15 us a report, so they are made only if there are other reports to compare with.
             compared = len(over) or len(before) or batches
-            of_reports = tagged(sealed if compared else sealed[:0], keys)
+            boxes = boxes_of(sealed, self._report)
+            of_reports = tagged(boxes if compared else boxes[:0], keys)
             if len(over):
                 stays = allowed(of_reports, over)
-                sealed, of_reports = sealed[stays], of_reports[stays]
-            fresh = first_of_equal(sealed)
+                sealed, boxes, of_reports = sealed[stays], boxes[stays], of_reports[stays]
+            fresh = first_of_equal(boxes)
             if len(before):
                 copies = in_others(of_reports[fresh], before)
                 for earlier, theirs in forwarded.items() if copies.any() else ():
@@ -87,9 +92,11 @@ class MixShard(beam.DoFn):
             if batches:
                 forwarded[number] = of_reports[fresh]
             # This frees memory for the block below.
-            del of_reports, before
+            del of_reports, before, boxes
             yield (number, shard), in_order(sealed, permuted(fresh, SystemWords()))
             yield TaggedOutput("counts", (number, ("accepted", len(fresh))))
+            for stratum, reports in counted_in_strata(sealed[fresh], self._report).items():
+                yield TaggedOutput("counts", (number, (f"{IN_STRATUM}{stratum}", reports)))
             if len(fresh) < len(sealed):
                 yield TaggedOutput("counts", (number, rejected("duplicate", len(sealed) - len(fresh))))
 
@@ -101,6 +108,37 @@ def by_batch(blocks: Iterable[bytes], length: int) -> dict[int, npt.NDArray[np.b
         parts.setdefault(NUMBER.unpack_from(block)[0], []).append(memoryview(block)[NUMBER.size :])
     # `pop` frees each batch's blocks once they are joined.
     return {number: joined(parts.pop(number), length) for number in sorted(parts)}
+
+
+def in_strata(records: npt.NDArray[np.bytes_], report: Report) -> npt.NDArray[np.bytes_]:
+    """Return reports, S[n], by their public stratum, so that of copies that of the first stratum stays.
+
+    A stratum that the campaign does not have counts as the last one, "other" on all axes.
+    """
+    if report.strata == 1 or not len(records):
+        return records
+    octets = records.view(np.uint8).reshape(len(records), report.bytes).copy()
+    strata = np.minimum(octets[:, :STRATUM_BYTES].copy().view(_STRATUM), report.strata - 1).astype(_STRATUM)
+    octets[:, :STRATUM_BYTES] = strata.view(np.uint8)
+    order = np.argsort(strata.reshape(-1), kind="stable")
+    return octets[order].view(records.dtype).reshape(-1)
+
+
+def boxes_of(records: npt.NDArray[np.bytes_], report: Report) -> npt.NDArray[np.bytes_]:
+    """Return the boxes of reports of S[n], without their strata."""
+    if report.strata == 1:
+        return records
+    octets = records.view(np.uint8).reshape(len(records), report.bytes)
+    return np.ascontiguousarray(octets[:, STRATUM_BYTES:]).view(f"S{report.box_bytes}").reshape(-1)
+
+
+def counted_in_strata(records: npt.NDArray[np.bytes_], report: Report) -> dict[int, int]:
+    """Return how many reports of S[n] each public stratum has; none if there is only one stratum."""
+    if report.strata == 1:
+        return {}
+    octets = records.view(np.uint8).reshape(len(records), report.bytes)
+    strata, counts = np.unique(octets[:, :STRATUM_BYTES].copy().view(_STRATUM), return_counts=True)
+    return dict(zip(strata.tolist(), counts.tolist(), strict=True))
 
 
 def joined(blocks: Iterable[bytes | memoryview], length: int) -> npt.NDArray[np.bytes_]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
@@ -22,6 +23,7 @@ from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.arrays import UInt64Array
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
+from hushcount.strata import STRATUM_BYTES
 from hushcount.wire.tags import TAG_BYTES, as_records, split, tags
 
 CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])
@@ -58,6 +60,24 @@ def meeting(window: BoundedWindow, meets: WindowFn | None) -> BoundedWindow:
     return found
 
 
+@dataclass(frozen=True)
+class Report:
+    """What the shuffler knows of a stream's reports.
+
+    Attributes:
+        bytes: the length of each: of the public stratum before the box, if there are several, and of the sealed box.
+        strata: the number of public strata.
+    """
+
+    bytes: int
+    strata: int = 1
+
+    @property
+    def box_bytes(self) -> int:
+        """The length of the box, by which copies are found: a copy that names another stratum is a copy."""
+        return self.bytes if self.strata == 1 else self.bytes - STRATUM_BYTES
+
+
 @with_input_types(tuple[int, bytes])
 @with_output_types(tuple[int, bytes])
 class Numbered(beam.DoFn):
@@ -76,8 +96,8 @@ class _InPlaces(beam.DoFn):
     are written would show where the first reports went.
     """
 
-    def __init__(self, sealed_bytes: int, places: int, meets: WindowFn | None) -> None:
-        self._sealed_bytes = sealed_bytes
+    def __init__(self, report: Report, places: int, meets: WindowFn | None) -> None:
+        self._report = report
         self._places = places
         self._meets = meets
         self._begun: set[BoundedWindow] = set()
@@ -100,14 +120,14 @@ class TagReleased(_InPlaces):
     probability that two tags are equal by chance. `keys` are for the tags of ciphertexts.
     """
 
-    def __init__(self, sealed_bytes: int, places: int, keys: UInt64Array, meets: WindowFn | None = None) -> None:
-        super().__init__(sealed_bytes, places, meets)
+    def __init__(self, report: Report, places: int, keys: UInt64Array, meets: WindowFn | None = None) -> None:
+        super().__init__(report, places, meets)
         self._keys = keys
 
     def process(self, block: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[tuple[int, bytes]]:
         yield from self._begin(window)
-        octets = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._sealed_bytes)
-        tagged = tags(octets, tag_keys_of(self._keys, meeting(window, self._meets)))
+        octets = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._report.bytes)
+        tagged = tags(octets[:, -self._report.box_bytes :], tag_keys_of(self._keys, meeting(window, self._meets)))
         yield from split(as_records(tagged), tagged, self._places)
 
 
@@ -123,15 +143,15 @@ class Separate(_InPlaces):
     """
 
     def __init__(
-        self, sealed_bytes: int, places: int, keys: tuple[UInt64Array, UInt64Array], meets: WindowFn | None = None
+        self, report: Report, places: int, keys: tuple[UInt64Array, UInt64Array], meets: WindowFn | None = None
     ) -> None:
-        super().__init__(sealed_bytes, places, meets)
+        super().__init__(report, places, meets)
         self._keys = keys
 
     def process(self, block: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[Any]:
         yield from self._begin(window)
         met = tag_keys_of(self._keys[0], meeting(window, self._meets))
-        sealed, claims = strip(block, self._sealed_bytes, met)
+        sealed, claims = strip(block, self._report, met)
         octets = claims.view(np.uint8).reshape(len(claims), claims.itemsize)
         of_ciphertext = np.ascontiguousarray(octets[:, TOKEN_BYTES:]).view("<u4")
         of_client = tags(octets[:, :TOKEN_BYTES], tag_keys_of(self._keys[1], window))
@@ -140,14 +160,14 @@ class Separate(_InPlaces):
             yield TaggedOutput("claims", part)
 
 
-def strip(block: bytes, sealed_bytes: int, keys: UInt64Array) -> tuple[npt.NDArray[np.bytes_], np.ndarray[Any, Any]]:
+def strip(block: bytes, report: Report, keys: UInt64Array) -> tuple[npt.NDArray[np.bytes_], np.ndarray[Any, Any]]:
     """Return the sealed reports of a block of envelopes, S[n], and their claims, CLAIM[n], without times and addresses.
 
     `keys` are for the tags of ciphertexts.
     """
-    envelopes = np.frombuffer(block, dtype=envelope_dtype(sealed_bytes))
+    envelopes = np.frombuffer(block, dtype=envelope_dtype(report.bytes))
     octets = envelopes.view(np.uint8).reshape(len(envelopes), envelopes.itemsize)
     claims = np.empty(len(envelopes), dtype=CLAIM)
     claims["client_token"] = envelopes["client_token"]
-    claims["tag"] = as_records(tags(octets[:, -sealed_bytes:], keys))
+    claims["tag"] = as_records(tags(octets[:, -report.box_bytes :], keys))
     return envelopes["sealed"], claims

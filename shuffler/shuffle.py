@@ -11,7 +11,7 @@ from hushcount.randomness import SystemWords
 from hushcount.wire.tags import tag_keys
 from shuffler.cap import RefuseOverCap, cap_key
 from shuffler.mix import MixShard
-from shuffler.separate import Numbered, Separate, TagReleased
+from shuffler.separate import Numbered, Report, Separate, TagReleased
 
 
 class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -23,12 +23,13 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
     Out:
         shards: ((batch, shard), sealed reports in random order).
         counts: (reason, number) of the reports that the cap refused.
-        mixed: (batch, (reason or "accepted", number)) of all other reports.
+        mixed: (batch, (reason or "accepted", number)) of all other reports, and of each public stratum the number that
+            is accepted, by the name of this count.
 
     Duplicates and reports over the cap are dropped and counted, and stored nowhere.
 
     Args:
-        sealed_bytes: length of every sealed report of the stream.
+        report: the form of the stream's reports.
         cap: l, the largest number of reports of one client that are forwarded.
         places: how many places share the work, and how many shards are written.
         grouping: groups the blocks of a place: (place, block) to (place, iterable of blocks), and a dict of such
@@ -42,14 +43,14 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
 
     def __init__(
         self,
-        sealed_bytes: int,
+        report: Report,
         cap: int,
         places: int,
         grouping: beam.PTransform | None = None,
         meets: WindowFn | None = None,
     ) -> None:
         super().__init__()
-        self._sealed_bytes = sealed_bytes
+        self._report = report
         self._cap = cap
         self._places = places
         self._grouping = grouping
@@ -58,8 +59,8 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
     def expand(self, given: PCollection | dict[str, PCollection]) -> dict[str, PCollection]:
         envelopes = given["envelopes"] if isinstance(given, dict) else given
         words = SystemWords()
-        keys = tag_keys(self._sealed_bytes, words), tag_keys(TOKEN_BYTES, words)
-        separate = Separate(self._sealed_bytes, self._places, keys, self._meets)
+        keys = tag_keys(self._report.box_bytes, words), tag_keys(TOKEN_BYTES, words)
+        separate = Separate(self._report, self._places, keys, self._meets)
         separated = envelopes | "separate" >> beam.ParDo(separate).with_outputs("claims", main="sealed")
         refused = (
             separated.claims
@@ -71,12 +72,12 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         # ends.
         meeting = {"sealed": separated.sealed, "refused": refused.tags}
         if isinstance(given, dict):
-            tag = TagReleased(self._sealed_bytes, self._places, keys[0], self._meets)
+            tag = TagReleased(self._report, self._places, keys[0], self._meets)
             meeting["released"] = given["released"] | "tag released" >> beam.ParDo(tag)
         mixed = (
             {name: self._of_all(part, name) for name, part in meeting.items()}
             | "equal ciphertexts meet" >> (self._grouping or beam.CoGroupByKey())
-            | "mix" >> beam.ParDo(MixShard(self._sealed_bytes, keys[0])).with_outputs("counts", main="shards")
+            | "mix" >> beam.ParDo(MixShard(self._report, keys[0])).with_outputs("counts", main="shards")
         )
         return {"shards": mixed.shards, "counts": refused.counts, "mixed": mixed.counts}
 

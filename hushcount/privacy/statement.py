@@ -13,7 +13,7 @@ from hushcount.privacy.amplification import Amplified, amplify, closed_form_epsi
 from hushcount.privacy.guarantees import Discovery, Local, Released, Shuffled, Statement
 from hushcount.privacy.joint import Window, part_of
 from hushcount.privacy.unit import Unit, Units, repeats_of, rule_of, unit_of
-from hushcount.privacy.words import axes_sentence, exact_sentences, plain_sentences, sample_sentence
+from hushcount.privacy.words import axes_sentences, exact_sentences, plain_sentences, sample_sentence
 from hushcount.senders import Senders
 
 _BITS = 6
@@ -58,8 +58,8 @@ def statement(
     unit = units.text if len(covered) > 1 else units.reports.text if "reports" in covered else units.discovery.text
     result = Statement(unit, units.reports.per, senders.way, local, shuffled, found, total)
     asked = [] if campaign.sample is None else [sample_sentence(campaign.sample)]
-    if campaign.axis_names and "reports" in covered:
-        asked.append(axes_sentence(campaign.axis_names))
+    if "reports" in covered:
+        asked += axes_sentences(*(campaign.axes_that_are(public=public) for public in (False, True)))
     sentences = [*exact_sentences(result, units, covered, reports), *([refusal] if refusal else []), *asked]
     return replace(result, plain=(*plain_sentences(result, units), *asked), sentences=tuple(sentences))
 
@@ -75,7 +75,8 @@ def window_of(campaign: Campaign, senders: Senders, reports: int | None) -> Wind
         return None
     unit = unit_of(campaign, senders, "reports")
     gained = _gained(campaign, senders, unit, reports)
-    coarse = reports >> max(0, reports.bit_length() - _BITS) << max(0, reports.bit_length() - _BITS)
+    among = campaign.hides_among(reports)
+    coarse = among >> max(0, among.bit_length() - _BITS) << max(0, among.bit_length() - _BITS)
     part = None if gained is None else part_of(replace(gained, reports=coarse), unit.reports)
     return part if isinstance(part, Window) else None
 
@@ -98,11 +99,16 @@ def _gained(campaign: Campaign, senders: Senders, unit: Unit, reports: int) -> A
 
     The gain is also None if several reports of a client may repeat one answer, because equal answers link reports. A
     client with a memory may repeat its answer any number of times if nobody enforces the cap.
+
+    With public axes a report hides among those of its atom, which are the minimum batch at least. If nobody
+    authenticates senders, invented reports may be all others of an atom, so nothing is gained then.
     """
     links = campaign.memory and (repeats_of(campaign, senders) > 1 or not senders.told_apart)
     if links or not campaign.reaches_minimum(reports):
         return None
-    gained = amplify(campaign.require_frequency(), reports, campaign.shuffle.delta)
+    if campaign.public_strata > 1 and senders.way != "privacy-pass":
+        return None
+    gained = amplify(campaign.require_frequency(), campaign.hides_among(reports), campaign.shuffle.delta)
     return None if gained.bound is None or _group_delta(unit, gained) >= 1.0 else gained
 
 

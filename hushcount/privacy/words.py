@@ -81,12 +81,20 @@ def sample_sentence(sample: SamplePart) -> str:
     )
 
 
-def axes_sentence(axes: Collection[str]) -> str:
-    """Return what axes add to a statement: the guarantee is of value and coordinates together."""
-    return (
-        f"A report tells a value together with {', '.join(axes)}: what is said here of a value holds for all of them "
-        "together, at the same figures."
-    )
+def axes_sentences(private: Collection[str], public: Collection[str]) -> Iterator[str]:
+    """Yield what axes add to a statement: what is protected together with the value, and what is not protected."""
+    if private:
+        yield (
+            f"A report tells a value together with {', '.join(private)}: what is said here of a value holds for all of "
+            "them together, at the same figures."
+        )
+    if public:
+        yield (
+            f"Not protected: the sender's {' and '.join(public)}. The parties see it beside each report, and it links "
+            "the reports of a person over windows. Reports are counted in groups of the minimum batch at least. A gain "
+            "by mixing is claimed only where an issuer authenticates senders, because invented reports could be all "
+            "others of a group."
+        )
 
 
 State = Literal["person", "report", "none"]

@@ -14,18 +14,19 @@ from apache_beam.transforms.window import BoundedWindow
 from apache_beam.typehints import with_input_types, with_output_types
 
 from analyzer.open_reports import OpenReports
+from analyzer.tally_reports import Place as TallyPlace
 from analyzer.tally_reports import Sums, TallyReports, read_part, rows_per_block
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.dictionary import known_items, tally_items
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.windows import Window
-from hushcount.errors import HushcountError, RetiredKey
+from hushcount.errors import HushcountError, RetiredKey, UsageError
 from hushcount.estimating import flagged
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.repeats import new_repeats
-from hushcount.oracles.tally import Tally
+from hushcount.oracles.tally import AtomTally, Tally
 from keys.directories import KeyReference, campaign_key
 from keys.opening_engines import require_opening_engine
 from pipelines.files import storage
@@ -43,10 +44,11 @@ from pipelines.jobs.together import BatchJob, Where
 from pipelines.ledger.charging import Charging
 from pipelines.ledger.own_time import ALONE, LedgerClock
 from pipelines.outputs.account import Hop
-from pipelines.outputs.counts import SEALED
+from pipelines.outputs.counts import SEALED, StreamCounts
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
-from pipelines.outputs.summary import make_summary
+from pipelines.outputs.summary import HopSummary, make_summary
+from pipelines.outputs.withheld import require_minimum
 
 _MOST_CELLS = 1 << 25
 """The most cells of all tallies in one graph (256 MiB).
@@ -68,8 +70,7 @@ class AnalyzeSteps(OpeningSteps):
         return self.key.id.encode(), self.columns.tobytes()
 
     def add(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
-        binding, length = self.campaign.binding("reports"), self.campaign.sealed_bytes("reports")
-        opens = OpenReports(self.key, self.mechanism, binding, length, where.records.get("reports", 0))
+        opens = OpenReports(self.key, self.campaign, where.records.get("reports", 0))
         read, opened = self.opened(files, where, opens)
         counts, allowed = self.count(where, read, opened)
         write = WriteTallyPart(where.folder(".tally"))
@@ -116,23 +117,46 @@ class AnalyzeJob(OpeningJob):
     @property
     def most(self) -> int:
         rows, width = self.steps.mechanism.encoder.tally_shape(self.steps.columns)
-        return min(MOST_TOGETHER, max(1, _MOST_CELLS // max(1, rows * width)))
+        cells = rows * width * self.campaign.public_strata
+        return min(MOST_TOGETHER, max(1, _MOST_CELLS // max(1, cells)))
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         counts, opening = self.counted(sums)
         does = self.steps
         found = gather_sums(does.mechanism, does.columns, storage.join(place.directory, ".tally"))
         accepted, campaign, directory = counts["reports"].accepted, self.campaign, place.directory
-        if found.reports != accepted:
-            raise HushcountError(f"the tally holds {found.reports} reports, must hold {accepted}: report this bug")
-        tally = Tally(found.counts, accepted, does.columns, self.upstream.senders)
-        tally = replace(tally, flags=flagged(campaign, tally, found.repeats))
+        if (reports := sum(one.reports for one in found.values())) != accepted:
+            raise HushcountError(f"the tally holds {reports} reports, must hold {accepted}: report this bug")
+        if campaign.stratum_bytes("reports"):
+            found = {atom: one for atom, one in found.items() if campaign.reaches_minimum(one.reports)}
+            counts = {"reports": _without_small(counts["reports"], sum(one.reports for one in found.values()))}
+            accepted = counts["reports"].accepted
+            require_minimum(self.hop, campaign, "reports", counts["reports"], self.upstream, opening)
+        tally = self._tally(found)
+        repeats = np.sum([one.repeats for one in found.values()], axis=0)
+        tally = replace(tally, flags=flagged(campaign, tally, repeats))
         summary = make_summary("analyze", campaign, counts, accepted, self.upstream, opening=opening)
         summary = replace(summary, dead_letters=kept_of(directory, counts))
         wanted, levels = self.wanted, self.levels
         summary = results.write_results(directory, campaign, tally, wanted, levels, summary, self.found, self.window)
         results.write_tally(directory, replace(tally, flags=summary.flags or tally.flags), campaign)
         return Finished(summary)
+
+    def _tally(self, found: Mapping[int, Sums]) -> Tally:
+        """Return the tally of all reports, with that of each atom if the campaign has public axes."""
+        items, senders, listed = self.steps.columns, self.upstream.senders, self.upstream.atoms
+        if not self.campaign.stratum_bytes("reports"):
+            return Tally(found[0].counts, found[0].reports, items, senders)
+        if any(atom >= len(listed) for atom in found):
+            raise HushcountError(
+                f"{self.folder} has reports of atom {max(found)}, must be below {len(listed)}, the number of atoms "
+                "that the shuffler lists: get its output anew"
+            )
+        return Tally.of(
+            [AtomTally(listed[atom].strata, one.reports, one.counts) for atom, one in sorted(found.items())],
+            items,
+            senders,
+        )
 
 
 def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
@@ -203,6 +227,7 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
     # The ledger computes the cost of the release from the number of reports that the hop before states, so check that
     # the files hold this number.
     check_complete(upstream, campaign, "reports", files, exact=True)
+    _require_atoms(campaign, upstream, input_directory)
     return AnalyzeJob(
         campaign=campaign,
         to=to,
@@ -219,10 +244,29 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
     )
 
 
-@with_input_types(tuple[int, Sums], bool)
+def _without_small(counts: StreamCounts, kept: int) -> StreamCounts:
+    """Return counts in which reports of atoms below the minimum batch are rejected."""
+    small = counts.accepted - kept
+    rejected = {**counts.rejected, **({"small_atom": small} if small else {})}
+    return StreamCounts(counts.received, kept, rejected)
+
+
+def _require_atoms(campaign: Campaign, upstream: HopSummary, directory: str) -> None:
+    """Raise UsageError unless the shuffler lists atoms of all reports, of this campaign's public strata."""
+    strata = [stratum for atom in upstream.atoms for stratum in atom.strata]
+    reports = sum(atom.reports for atom in upstream.atoms)
+    wanted = upstream.accepted_of("reports") if campaign.stratum_bytes("reports") else 0
+    if reports != wanted or max(strata, default=0) >= campaign.public_strata:
+        raise UsageError(
+            f"{directory} lists {len(upstream.atoms)} atoms of {reports:,} reports, must list those of {wanted:,} "
+            f"reports in strata below {campaign.public_strata:,}: get the shuffler's output anew"
+        )
+
+
+@with_input_types(tuple[TallyPlace, Sums], bool)
 @with_output_types(tuple[int, int])
 class WriteTallyPart(beam.DoFn):
-    """(block of rows, Sums) in, one file written for each block, (number of the order, number of reports) out.
+    """(place, Sums) in, one file written for each place, (number of the order, number of reports) out.
 
     A file is written whole or not at all, and only if the side input `allowed` is true.
     """
@@ -231,25 +275,27 @@ class WriteTallyPart(beam.DoFn):
         self._folder = folder
 
     def process(
-        self, element: tuple[int, Sums], allowed: bool = True, window: BoundedWindow = beam.DoFn.WindowParam
+        self, element: tuple[TallyPlace, Sums], allowed: bool = True, window: BoundedWindow = beam.DoFn.WindowParam
     ) -> Iterator[tuple[int, int]]:
-        (block, sums), number = element, number_of(window)
+        ((atom, block), sums), number = element, number_of(window)
         if allowed and (folder := self._folder(number)) is not None:
-            storage.write_whole(storage.join(folder, f"{block:06d}.part"), [sums.part_bytes()])
+            storage.write_whole(storage.join(folder, f"{atom:05d}-{block:06d}.part"), [sums.part_bytes()])
             yield number, sums.reports
 
 
-def gather_sums(mechanism: Mechanism, items: UInt64Array, directory: str) -> Sums:
-    """Read the files with parts of the tally that the job wrote, remove these files, and return the whole sums."""
-    counts, repeats = mechanism.new_tally(items), new_repeats(mechanism)
-    rows, total = rows_per_block(mechanism, items), Sums(0, counts, repeats)
+def gather_sums(mechanism: Mechanism, items: UInt64Array, directory: str) -> dict[int, Sums]:
+    """Read the files with parts of tallies that the job wrote, remove these files, and return the sums of each atom."""
+    rows, found = rows_per_block(mechanism, items), dict[int, Sums]()
     for path, _ in storage.list_files(directory, ".part"):
+        atom, block = map(int, path.rpartition("/")[2].removesuffix(".part").split("-"))
+        if atom not in found:
+            found[atom] = Sums(0, mechanism.new_tally(items), new_repeats(mechanism))
+        total = found[atom]
         with storage.open_read(path) as stream:
-            part = read_part(stream, rows * counts.shape[1])
+            part = read_part(stream, rows * total.counts.shape[1])
         total.reports += part.reports
-        first = int(path.rpartition("/")[2].partition(".")[0]) * rows
-        last = min(first + rows, len(counts))
-        counts[first:last] += part.counts[: last - first]
-        repeats += part.repeats
+        last = min((first := block * rows) + rows, len(total.counts))
+        total.counts[first:last] += part.counts[: last - first]
+        total.repeats += part.repeats
     storage.remove_directory(directory)
-    return total
+    return found

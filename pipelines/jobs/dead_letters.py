@@ -139,6 +139,8 @@ def replay(
     campaign = Campaign.read(campaign_path)
     if stream not in campaign.streams:
         raise UsageError(f"stream is {stream}, campaign {campaign.id} has {', '.join(campaign.streams)}")
+    if campaign.stratum_bytes(stream):
+        raise UsageError(f"campaign {campaign.id} has public axes: its dead letters do not tell their stratum any more")
     if reason not in _REPLAYED:
         raise UsageError(f"reason is {reason!r}, must be one of {', '.join(_REPLAYED)}: others cannot be cured")
     require_free(out, overwrite, ("shuffle",), (directory, campaign_path))

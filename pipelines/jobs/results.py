@@ -192,13 +192,17 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     shape = encoder.tally_shape(tally.items)
     if tally.counts.shape != shape or tally.counts.dtype != np.int64 or tally.reports < 1:
         raise FormatError(f"tally {path} has shape {tally.counts.shape}, must be {shape} in this campaign: restore it")
+    strata = [stratum for atom in tally.atoms for stratum in atom.strata]
+    told = bool(campaign.stratum_bytes("reports"))
+    if told != bool(tally.atoms) or max(strata, default=0) >= campaign.public_strata:
+        raise FormatError(f"tally {path} has {len(tally.atoms)} atoms of other strata than this campaign: restore it")
     if tally.counts.size and not 0 <= tally.counts.min() <= tally.counts.max() <= tally.reports:
         # With every encoder, a report adds at most 1 to a cell, so no count exceeds the number of reports.
         raise FormatError(f"tally {path} has counts outside 0..{tally.reports}, the number of its reports: restore it")
-    if not campaign.reaches_minimum(tally.reports):
+    if not campaign.reaches_minimum(least := min((atom.reports for atom in tally.atoms), default=tally.reports)):
         raise TooFewOpened(
-            f"tally {path} has {tally.reports} reports, fewer than the minimum batch, "
-            f"{campaign.shuffle.minimum_batch}: nothing is estimated from it"
+            f"tally {path} has {least} reports, fewer than the minimum batch, {campaign.shuffle.minimum_batch}: "
+            "nothing is estimated from it"
         )
     return tally
 

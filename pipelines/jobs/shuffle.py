@@ -16,7 +16,7 @@ from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.senders import Senders
 from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.files import storage
-from pipelines.files.block_files import BlockFile, find_files, total_records
+from pipelines.files.block_files import BlockFile, find_files, read_records, total_records, write_file
 from pipelines.files.blocks import WriteShards
 from pipelines.files.orders import MOST_TOGETHER
 from pipelines.handover.batch_file import BatchFile, batch_files, collected, released_files
@@ -31,9 +31,11 @@ from pipelines.outputs.counts import SEALED, counts_of
 from pipelines.outputs.dead_letter_files import Dead, WriteDeadLetter, of_stream
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Output, Writer, require_free
-from pipelines.outputs.summary import HopSummary, make_summary
+from pipelines.outputs.summary import Atom, HopSummary, make_summary
 from pipelines.outputs.withheld import enough
-from shuffler.mix import LOST_TO
+from shuffler.atoms import in_atoms, partition
+from shuffler.mix import IN_STRATUM, LOST_TO
+from shuffler.separate import Report
 from shuffler.shuffle import Shuffle
 
 if TYPE_CHECKING:
@@ -70,8 +72,9 @@ class ShuffleSteps(Steps):
                 blocks = {"envelopes": blocks, "released": before["blocks"]}
                 counts.append(where.counted(before["counts"], again))
             numbers[stream] = where.places_of(_SHARD_RECORDS, stream, again)
+            report, grouping = report_of(campaign, stream), GroupThroughFiles(where.spill)
             mixed = blocks | f"shuffle {stream}" >> Shuffle(
-                length, campaign.shuffle.cap, numbers[stream], GroupThroughFiles(where.spill), where.meets
+                report, campaign.shuffle.cap, numbers[stream], grouping, where.meets
             )
             shards[stream] = mixed["shards"]
             both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
@@ -134,8 +137,11 @@ class ShuffleJob(BatchJob):
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         directory, campaign = place.directory, self.campaign
-        # Leave out the counts of copies by earlier batch, because these copies are also counted as duplicates.
-        sums = {name: number for name, number in sums.items() if f":{LOST_TO}" not in name}
+        in_strata = _in_strata(sums)
+        # Leave out the counts of copies by earlier batch, because these copies are also counted as duplicates, and
+        # those of strata, because their reports are also counted as accepted.
+        further = LOST_TO, IN_STRATUM
+        sums = {name: number for name, number in sums.items() if not name.partition(":")[2].startswith(further)}
         counts = counts_of(sums, tuple(self.files))
         for stream, counted in counts.items():
             require_read_once(stream, counted.received, total_records(self.files[stream]))
@@ -159,6 +165,8 @@ class ShuffleJob(BatchJob):
                 # The numbers differ if the engine lost grouped data, or ran a step a second time on other input.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written: run again")
         summary = make_summary("shuffle", campaign, counts, None, self.upstream, self.senders)
+        if "reports" in counts and campaign.stratum_bytes("reports"):
+            summary = replace(summary, atoms=_told_by_atom(campaign, storage.join(directory, "reports"), in_strata))
         return Finished(replace(summary, dead_letters=kept_of(directory, counts), left_out=left_out), tuple(counts))
 
 
@@ -183,6 +191,11 @@ def plan_shuffle(
         NotYet: the batch has no segment.
     """
     campaign = Campaign.read(campaign_path)
+    if campaign.stratum_bytes("reports") and storage.is_remote(out) and not writer.private:
+        raise UsageError(
+            f"out is {out}, must be a local directory: until the reports of each public stratum are counted, others "
+            "may not see the files"
+        )
     directory = source if isinstance(source, str) else None
     require_free(out, overwrite, ("shuffle",), (directory, campaign_path))
     if signer is not None:
@@ -205,6 +218,32 @@ def plan_shuffle(
         upstream=upstream,
         senders=senders,
     )
+
+
+def _in_strata(sums: Mapping[str, int]) -> dict[int, int]:
+    """Return the accepted reports of each public stratum from a job's sums."""
+    start = f"reports:{IN_STRATUM}"
+    return {int(name.removeprefix(start)): number for name, number in sums.items() if name.startswith(start)}
+
+
+def _told_by_atom(campaign: Campaign, folder: str, in_strata: Mapping[int, int]) -> tuple[Atom, ...]:
+    """Put the number of its atom in place of each report's stratum, in all files of a folder; return the atoms.
+
+    Nobody else reads the folder yet. The files are written anew here, and not by the engine, because the atoms are
+    known only once all reports are counted, and a stream never ends.
+    """
+    report = report_of(campaign, "reports")
+    atoms = partition(in_strata, campaign.require_axes().public, campaign.shuffle.minimum_batch)
+    for file in find_files(folder, SEALED["reports"]):
+        records = in_atoms(read_records(file), report, atoms)
+        write_file(file.path, file.header.kind, report.bytes, records, campaign.fingerprint, campaign.id)
+    return tuple(Atom(one, sum(in_strata.get(stratum, 0) for stratum in one)) for one in atoms)
+
+
+def report_of(campaign: Campaign, stream: Stream) -> Report:
+    """Return the form of a stream's reports, as the shuffler sees them."""
+    strata = campaign.public_strata if campaign.stratum_bytes(stream) else 1
+    return Report(campaign.sealed_bytes(stream), strata)
 
 
 def _require_released(sums: Mapping[str, int], released: Files) -> None:

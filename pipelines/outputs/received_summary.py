@@ -20,6 +20,7 @@ from pipelines.outputs.summary import RUN_FOLDER, HopSummary, digest_of_json
 _READ = (
     "hop", "received", "accepted", "rejected", "streams", "campaign", "epoch", "fingerprint", "upstream", "made_from",
     "left_out", "released", "bins", "batch", "window", "folder", "files", "opening", "shuffled",
+    "atoms",
 )  # fmt: skip
 """The fields that are read from a summary; a summary may have further fields."""
 COUNTED = ("hop", "received", "accepted", "rejected", "streams", "opening")
@@ -38,6 +39,9 @@ def _whole(summary: HopSummary) -> HopSummary:
         raise ValueError("released is missing")
     if summary.hop == "discover" and (summary.bins is None or "release" not in before):
         raise ValueError("bins, or the release before them, is missing")
+    strata = [stratum for atom in summary.atoms for stratum in atom.strata]
+    if len(set(strata)) < len(strata):
+        raise ValueError("atoms: a stratum is in two of them")
     for listed in (summary.files or {}).values():
         if len({file.name for file in listed}) < len(listed):
             raise ValueError("files names a file twice in one folder")

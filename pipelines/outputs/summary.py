@@ -19,6 +19,7 @@ from hushcount.oracles.influence import FORGERS, Influence, forged_part, influen
 from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.statement import statement
 from hushcount.senders import UNBOUND, Senders
+from hushcount.strata import MOST_STRATA
 from hushcount.wire.tags import MOST_PLACES
 from pipelines.outputs.account import Charged, NoLedger
 from pipelines.outputs.counts import BinCounts, Count, HopCounts, Opening, StreamCounts
@@ -147,6 +148,19 @@ class Estimates:
         }
 
 
+_Stratum = Annotated[int, Field(ge=0, lt=MOST_STRATA)]
+
+
+@dataclass(frozen=True)
+class Atom:
+    """Public strata whose reports are counted together, and how many these are (`shuffler.atoms`)."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    strata: Annotated[tuple[_Stratum, ...], Field(min_length=1, max_length=MOST_STRATA)]
+    reports: Count
+
+
 Listed = Annotated[tuple[ListedFile, ...], Field(max_length=4 * MOST_PLACES)]
 """The files in one folder of an output.
 
@@ -173,6 +187,7 @@ class HopSummary(HopCounts):
         dead_letters: how many refused sealed reports were kept in files, and how many were not, by stream and reason.
         replayed: reason of the dead letters that were replayed into this output.
         ledger: the charge and the remaining budget; None for a hop that charges nothing.
+        atoms: the atoms of frequency reports, by their numbers; empty without public axes.
         left_out: counts of streams that are below the minimum batch, and of which nothing was released.
         released: number of bins that the auxiliary server released.
         counts_of_values: how exact the counts of discovered values are; None in a summary that was read.
@@ -199,6 +214,7 @@ class HopSummary(HopCounts):
     replayed: str | None = None
     estimates: Estimates | None = None
     ledger: Charged | NoLedger | None = None
+    atoms: Annotated[tuple[Atom, ...], Field(max_length=MOST_STRATA)] = ()
     left_out: Mapping[Stream, StreamCounts] = field(default_factory=dict)
     released: Count | None = None
     bins: BinCounts | None = None
@@ -233,6 +249,7 @@ class HopSummary(HopCounts):
             "flags": self.flags and self.flags.model_dump(),
             "opening": self.opening and asdict(self.opening),
             "dead_letters": self.dead_letters,
+            "atoms": [asdict(atom) for atom in self.atoms] or None,
             "left_out": {name: asdict(counts) for name, counts in self.left_out.items()} or None,
             "replayed": self.replayed,
             **(self.estimates.data() if self.estimates is not None else {}),

@@ -24,7 +24,7 @@ from hushcount.wire.tags import TAG_BYTES, tag_keys
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from shuffler.mix import MixShard
-from shuffler.separate import NUMBER
+from shuffler.separate import NUMBER, Report
 from shuffler.shuffle import Shuffle
 from tests.shuffler.test_hot_keys import PLACES, Measured, received
 
@@ -107,7 +107,7 @@ def test_what_goes_through_the_groupings_is_what_is_reckoned(way: Way, tmp_path:
             for day in range(1 + scaling.EARLIER)
         ]
         given = {"envelopes": days[0], "released": days[1:] | "earlier" >> beam.Flatten()}
-        _ = given | Shuffle(way.sealed_bytes, 1, PLACES, Measured(tmp_path))
+        _ = given | Shuffle(Report(way.sealed_bytes), 1, PLACES, Measured(tmp_path))
     sent = sum(received(tmp_path, "one", "blocks"))
     sent += sum(sum(received(tmp_path, "several", name)) for name in ("sealed", "refused", "released"))
     assert sent / (blocks * each) == way.grouped_bytes - cost.SHUFFLED_BYTES[way.then]
@@ -122,7 +122,7 @@ def test_a_place_takes_the_memory_that_is_reckoned(way: Way) -> None:
     number = NUMBER.pack(0)
     own = [number + reports.bytes(size // blocks) for _ in range(blocks)]
     earlier = [number + reports.bytes(TAG_BYTES * records // blocks) for _ in range(scaling.EARLIER * blocks)]
-    mix = MixShard(way.sealed_bytes, tag_keys(way.sealed_bytes, SystemWords()))
+    mix = MixShard(Report(way.sealed_bytes), tag_keys(way.sealed_bytes, SystemWords()))
     met = {"sealed": own, "refused": [], "released": earlier}
     tracemalloc.start()
     try:

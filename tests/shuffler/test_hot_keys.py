@@ -20,7 +20,7 @@ from hushcount.randomness import SystemWords
 from hushcount.wire.tags import TAG_BYTES, split, tag_keys, tags
 from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.engine.runner import Engine
-from shuffler.separate import CLAIM, NUMBER
+from shuffler.separate import CLAIM, NUMBER, Report
 from shuffler.shuffle import Shuffle
 
 REPORTS, OF_ONE = 1_000_000, 256_000
@@ -136,7 +136,7 @@ def test_a_client_with_nearly_all_reports_makes_only_the_place_of_its_claims_hea
             pipeline
             | beam.Create(range(BLOCKS))
             | beam.Map(envelopes_of_one)
-            | Shuffle(SEALED, CAP, PLACES, Measured(tmp_path))
+            | Shuffle(Report(SEALED), CAP, PLACES, Measured(tmp_path))
         )
         counts = (mixed["counts"], mixed["mixed"] | beam.Map(itemgetter(1))) | beam.Flatten()
         counts | beam.CombinePerKey(sum) | beam.combiners.ToDict() | beam.Map(write, str(tmp_path / "counts"))

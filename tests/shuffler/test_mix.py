@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushcount.randomness import SystemWords
+from hushcount.strata import STRATUM_BYTES
 from hushcount.wire.equality import first_of_equal, in_others, recurring
 from hushcount.wire.tags import TAG_BYTES, tag_keys
-from shuffler.mix import MixShard, allowed, permuted, tagged
+from shuffler.mix import IN_STRATUM, MixShard, allowed, permuted, tagged
+from shuffler.separate import Report
 from tests.shuffler.test_shuffle import (
     CIPHERTEXTS,
     KEYS,
@@ -44,12 +46,50 @@ def mixed(values: Sequence[int], refused: Sequence[int] = (), cut: int = 0) -> t
     blocks = [sealed(values[:cut]).tobytes(), sealed(values[cut:]).tobytes()]
     tags = [b"".join(tag_of(number) for number in part) for part in (refused[::2], refused[1::2])]
     element = {"sealed": numbered(blocks), "refused": numbered(tags)}
-    main, tagged = outputs(MixShard(SEALED, KEYS.ciphertexts).process((4, element)))
+    main, tagged = outputs(MixShard(Report(SEALED), KEYS.ciphertexts).process((4, element)))
     ((shard, block),) = main
     assert shard == (0, 4)
     counts = of_batch(tagged["counts"])
     assert len(counts) == len(dict(counts))
     return numbers(block), dict(counts)
+
+
+# Public strata.
+
+
+@given(
+    records=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(CIPHERTEXTS)), max_size=60),
+    refused=st.lists(st.sampled_from(CIPHERTEXTS), max_size=5),
+)
+def test_a_report_is_of_one_stratum_and_each_stratum_is_counted(
+    records: list[tuple[int, int]], refused: list[int]
+) -> None:
+    """A copy that names another stratum is a copy; a stratum that the campaign lacks is the last one."""
+    strata = 6
+    report = Report(SEALED + STRATUM_BYTES, strata)
+    block = b"".join(
+        stratum.to_bytes(STRATUM_BYTES, "little") + number.to_bytes(SEALED, "little") for stratum, number in records
+    )
+    element = {"sealed": numbered([block]), "refused": numbered([b"".join(map(tag_of, refused))])}
+    main, tagged_with = outputs(MixShard(report, KEYS.ciphertexts).process((4, element)))
+    ((_, made),) = main
+    left = Counter(number for _, number in records) - Counter(refused)
+    first: dict[int, list[int]] = {}
+    for stratum, number in sorted((min(stratum, strata - 1), number) for stratum, number in records):
+        first.setdefault(number, []).append(stratum)
+    # The cap refuses so many copies from the first stratum on.
+    expected = {number: first[number][Counter(refused)[number]] for number in left}
+    rows = [made[at : at + report.bytes] for at in range(0, len(made), report.bytes)]
+    found = {
+        int.from_bytes(row[STRATUM_BYTES:], "little"): int.from_bytes(row[:STRATUM_BYTES], "little") for row in rows
+    }
+    assert (found, len(rows)) == (expected, len(expected))
+    counts = dict(of_batch(tagged_with["counts"]))
+    in_strata = Counter(expected.values())
+    assert {name: counts[name] for name in counts if name.startswith(IN_STRATUM)} == {
+        f"{IN_STRATUM}{stratum}": number for stratum, number in in_strata.items()
+    }
+    assert counts["accepted"] == len(expected)
 
 
 # Equal ciphertexts.
@@ -222,7 +262,7 @@ def mixed_with(
         "refused": numbered(tag_of(number, keys) for number in refused),
         "released": numbered([b"".join(tags[:2]), b"".join(tags[2:])]),
     }
-    main, tagged = outputs(MixShard(SEALED, keys).process((4, element)))
+    main, tagged = outputs(MixShard(Report(SEALED), keys).process((4, element)))
     return numbers(main[0][1]), totals(of_batch(tagged["counts"]))
 
 
@@ -239,7 +279,7 @@ def test_records_of_the_length_of_a_real_report_keep_their_zero_bytes() -> None:
     rows[:, 40:124] = np.random.default_rng(3).integers(256, size=(50, 84), dtype=np.uint8)
     block = np.concatenate([rows, rows[:1]]).tobytes()
     met = {"sealed": numbered([block]), "refused": numbered([plain_tag(rows[7].tobytes(), keys)])}
-    main, tagged = outputs(MixShard(164, keys).process((0, met)))
+    main, tagged = outputs(MixShard(Report(164), keys).process((0, met)))
     found = sorted(main[0][1][start : start + 164] for start in range(0, len(main[0][1]), 164))
     assert found == sorted(row.tobytes() for place, row in enumerate(rows) if place != 7)
     assert totals(of_batch(tagged["counts"])) == {"accepted": 49, "duplicate": 1}

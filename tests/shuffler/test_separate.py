@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.wire.tags import MOST_PLACES, TAG_BYTES
-from shuffler.separate import Separate, TagReleased
+from shuffler.separate import Report, Separate, TagReleased
 from shuffler.shuffle import Shuffle
 from tests.shuffler.test_shuffle import (
     KEYS,
@@ -55,7 +55,7 @@ def test_no_step_after_the_first_is_given_a_ciphertext_beside_a_token_nor_time_n
 
 def test_only_the_first_step_reads_envelopes() -> None:
     pipeline = beam.Pipeline(runner=RUNNER, options=PipelineOptions([]))
-    _ = pipeline | "envelopes" >> beam.Create([b""]) | "shuffle" >> Shuffle(SEALED, 1, 3)
+    _ = pipeline | "envelopes" >> beam.Create([b""]) | "shuffle" >> Shuffle(Report(SEALED), 1, 3)
     transforms = pipeline.to_runner_api().components.transforms.values()
     (read,) = {output for each in transforms if each.unique_name == "envelopes" for output in each.outputs.values()}
     readers = [each for each in transforms if read in each.inputs.values() and not each.subtransforms]
@@ -72,7 +72,7 @@ def test_every_bundle_begins_with_all_places_in_order_whatever_it_holds(subtests
     """An engine may go by the order in which places first came; it is the same for all."""
     for places in [1, 3, 50]:
         with subtests.test(places=places):
-            dofn = Separate(SEALED, places, (KEYS.ciphertexts, KEYS.tokens))
+            dofn = Separate(Report(SEALED), places, (KEYS.ciphertexts, KEYS.tokens))
             for _ in range(2):
                 dofn.start_bundle()
                 for place, sealed in enumerate((5, 6, 7)):
@@ -86,7 +86,7 @@ def test_of_earlier_reports_only_tags_go_on_each_to_the_place_of_its_copies(subt
     for places in [1, 3]:
         with subtests.test(places=places):
             values = [number << 150 | number for number in range(50)]
-            dofn = TagReleased(SEALED, places, KEYS.ciphertexts)
+            dofn = TagReleased(Report(SEALED), places, KEYS.ciphertexts)
             for _ in range(2):
                 dofn.start_bundle()
                 for part in (values[:20], values[20:]):

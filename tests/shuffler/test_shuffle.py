@@ -27,7 +27,7 @@ from hushcount.wire.tags import MOST_PLACES, TAG_BYTES, tag_keys
 from pipelines.engine.group_through_files import GroupThroughFiles
 from shuffler.cap import RefuseOverCap, cap_key
 from shuffler.mix import MixShard
-from shuffler.separate import Numbered, Separate
+from shuffler.separate import Numbered, Report, Separate
 from shuffler.shuffle import Shuffle
 from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
 from tests.support.words import SeededWords
@@ -123,9 +123,9 @@ def records(block: bytes, size: int) -> list[bytes]:
 
 def passed(blocks: Iterable[np.ndarray], cap: int, places: int, keys: RunKeys) -> Passed:
     """Run the transform's own steps one after the other, each as an engine unpacks it; blocks may be empty."""
-    separate = unpacked(Separate(SEALED, places, (keys.ciphertexts, keys.tokens)))
+    separate = unpacked(Separate(Report(SEALED), places, (keys.ciphertexts, keys.tokens)))
     refuse = unpacked(RefuseOverCap(cap, keys.cap, places))
-    mix = unpacked(MixShard(SEALED, keys.ciphertexts))
+    mix = unpacked(MixShard(Report(SEALED), keys.ciphertexts))
     main, tagged = outputs(result for block in blocks for result in separate.process(block.tobytes()))
     sealed, claims = met(main), met(tagged.get("claims", []))
     main, over = outputs(result for element in claims.items() for result in refuse.process(element))
@@ -320,7 +320,8 @@ def test_the_whole_transform_on_beams_embedded_runner(tmp_path: Path, places: in
 
     with CheckedPipeline(runner=RUNNER, options=PipelineOptions([])) as pipeline:
         blocks = pipeline | beam.Create([part.tobytes() for part in np.array_split(both, 16)])
-        shuffle = Shuffle(SEALED, cap=2, places=places, grouping=GroupThroughFiles(str(tmp_path)) if in_files else None)
+        grouping = GroupThroughFiles(str(tmp_path)) if in_files else None
+        shuffle = Shuffle(Report(SEALED), cap=2, places=places, grouping=grouping)
         shuffled = blocks | shuffle
         assert_that(shuffled["shards"], shards_are_right, label="shards")
         counts = (shuffled["counts"], shuffled["mixed"] | beam.Map(all_of_the_batch)) | beam.Flatten()

@@ -33,7 +33,7 @@ from pipelines.engine.runner import Engine
 from pipelines.files.orders import MOST_TOGETHER, EachInItsWindow, OfOrder, together
 from shuffler.cap import RefuseOverCap, cap_key
 from shuffler.mix import MixShard
-from shuffler.separate import CLAIM, NUMBER, Separate, meeting, tag_keys_of
+from shuffler.separate import CLAIM, NUMBER, Report, Separate, meeting, tag_keys_of
 from shuffler.shuffle import Shuffle
 from tests.shuffler.test_cap import claims
 from tests.shuffler.test_shuffle import (
@@ -98,7 +98,7 @@ def shuffled(given: Given, meets: WindowFn | None = None, *, in_files: bool = Fa
             if given.released:
                 read["released"] = blocks(pipeline, "released", given.released, alone)
             mixed = (read if given.released else read["envelopes"]) | "shuffle" >> Shuffle(
-                SEALED, given.cap, given.places, grouping, meets or together()
+                Report(SEALED), given.cap, given.places, grouping, meets or together()
             )
             counts = mixed["counts"] | "of which batch" >> beam.ParDo(OfOrder())
             for name, made in {**mixed, "counts": counts}.items():
@@ -285,7 +285,8 @@ WINDOWS = [IntervalWindow(number, number + 1) for number in (0, 1, LAST, LAST + 
 
 def separated(block: bytes, window: IntervalWindow) -> tuple[dict[int, list[bytes]], dict[int, list[bytes]]]:
     """Return what the first step gives each place of a batch: sealed reports, and client tokens."""
-    main, tagged = outputs(Separate(SEALED, 3, (KEYS.ciphertexts, KEYS.tokens), together()).process(block, window))
+    separate = Separate(Report(SEALED), 3, (KEYS.ciphertexts, KEYS.tokens), together())
+    main, tagged = outputs(separate.process(block, window))
     sealed = {place: records(b"".join(found), SEALED) for place, found in met(main).items()}
     claimed = {place: records(b"".join(found), CLAIM.itemsize) for place, found in met(tagged["claims"]).items()}
     return sealed, {place: [claim[:TOKEN_BYTES] for claim in found] for place, found in claimed.items()}
@@ -346,7 +347,7 @@ def test_the_orders_of_two_batches_are_uniform_and_do_not_depend_on_each_other()
 
     Power: batches that have one order in three of ten graphs are rejected.
     """
-    step = MixShard(SEALED, KEYS.ciphertexts)
+    step = MixShard(Report(SEALED), KEYS.ciphertexts)
     seen = np.bincount([ORDERS[orders_of_two(step)] for _ in range(DRAWS)], minlength=36)  # type: ignore[index]
     assert chi_square_p(seen, UNIFORM) > FAILURE
     wrong = np.random.default_rng(1).multinomial(DRAWS, 0.7 * UNIFORM + 0.3 * ALIKE)

@@ -142,7 +142,7 @@ def grouped(mechanism: Mechanism, reports: Reports, random: Random) -> dict[int,
     random.shuffle(order)
     cuts = [0, *sorted(random.choices(range(len(reports)), k=4)), len(reports)]
     for start, stop in pairwise(cuts):
-        for block, part in split.process(reports[order[start:stop]]):
+        for (_, block), part in split.process((0, reports[order[start:stop]])):
             accumulators = waiting.setdefault(block, [])
             if not accumulators or random.random() < 0.3:
                 accumulators.append(fn.create_accumulator())

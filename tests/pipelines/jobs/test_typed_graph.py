@@ -19,18 +19,18 @@ from hushcount.wire.blocks import Kind
 from pipelines.files.blocks import WriteShards
 from pipelines.files.orders import OneFolder
 from shuffler.mix import MixShard
-from shuffler.separate import Numbered
+from shuffler.separate import Numbered, Report
 from shuffler.shuffle import Shuffle
 from tests.hushcount.campaigns.test_campaign_file import data
 
-SHUFFLE = Shuffle(sealed_bytes=100, cap=1, places=2)
+SHUFFLE = Shuffle(Report(100), cap=1, places=2)
 MECHANISM = build("grr", 1.0, 3, {})
 KEYS = np.zeros((4, 4), dtype=np.uint64)
 WRONG: dict[str, tuple[list[Any], Any]] = {
     "texts for envelopes": (["text"], SHUFFLE),
     "blocks without a place": ([b"block"], beam.ParDo(Numbered())),
     "one block for many": ([(0, b"block")], beam.ParDo(CountOnce(100, 2, KEYS))),
-    "blocks for what was grouped by kind": ([(0, [b"block"])], beam.ParDo(MixShard(100, KEYS))),
+    "blocks for what was grouped by kind": ([(0, [b"block"])], beam.ParDo(MixShard(Report(100), KEYS))),
     "sealed reports for opened ones": ([b"block"], TallyReports(MECHANISM, np.arange(3, dtype=np.uint64))),
     "records of no place": ([b"record"], beam.ParDo(InDrawnOrder(lambda _: None))),
     "shards of no batch": (
