@@ -20,6 +20,9 @@ from hushcount.questions.power import level_of
 _ABOVE = float(np.finfo(np.float64).tiny)
 
 
+_NONE = np.empty(0)
+
+
 def benjamini_hochberg(p: FloatArray) -> FloatArray:
     """Return float64[m]: adjusted p-values; of those at most alpha, a share of alpha at most is expected to be false.
 
@@ -72,6 +75,7 @@ class Changes:
             to the sum's law.
         forged_down, forged_up: float64[g], how far 1 % of all clients, if they forge on both sides, could lower and
             raise the difference; positive.
+        level: the level of the limits for a list.
         both: the two sides that all figures were computed from, for questions about power.
     """
 
@@ -96,11 +100,16 @@ class Changes:
     exact: BoolArray
     forged_down: FloatArray
     forged_up: FloatArray
+    level: float
     both: Compared = field(repr=False)
 
 
 def changes(
-    before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group], confidence: float = 0.95
+    before: Sequence[Counted],
+    after: Sequence[Counted],
+    groups: Sequence[Group],
+    confidence: float = 0.95,
+    beside: FloatArray = _NONE,
 ) -> Changes:
     """Return how the share of each group changed from one side to the other.
 
@@ -123,6 +132,7 @@ def changes(
         before, after: results of each side, at least one each.
         groups: at least one; of items that every result counted.
         confidence: of each interval alone, in (0, 1).
+        beside: p-values of other reports' groups that are in the same list.
 
     Raises:
         UsageError: a side has no reports, or a result did not count an item.
@@ -133,8 +143,10 @@ def changes(
     both = compared(before, after, groups)
     was, now, p = both.before.share, both.after.share, both.p_value
     low, high = both.difference(tail)
-    adjusted = benjamini_hochberg(p)
-    limits = corrected(both.difference, now - was, adjusted, 2.0 * tail)
+    listed = np.concatenate([p, beside])
+    every = benjamini_hochberg(listed)
+    adjusted, level = every[: len(p)], level_of(every, 2.0 * tail)
+    limits = corrected(both.difference, now - was, adjusted <= 2.0 * tail, level)
     ratio_low, ratio_high = both.ratio(tail)
     down, up = forged_moves(before, after, groups, was, now)
     return Changes(
@@ -155,16 +167,20 @@ def changes(
         ratio_high=ratio_high,
         p_value=p,
         adjusted=adjusted,
-        p_bonferroni=bonferroni(p),
+        p_bonferroni=bonferroni(listed)[: len(p)],
         exact=both.exact,
         forged_down=down,
         forged_up=up,
+        level=level,
         both=both,
     )
 
 
 def corrected(
-    limits: Callable[[float], tuple[FloatArray, FloatArray]], difference: FloatArray, adjusted: FloatArray, alpha: float
+    limits: Callable[[float], tuple[FloatArray, FloatArray]],
+    difference: FloatArray,
+    significant: BoolArray,
+    level: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return (low, high) of the difference at the level at which the list was tested, on the side that the test says.
 
@@ -174,10 +190,11 @@ def corrected(
     Args:
         limits: returns the limits that each miss the difference with a probability.
         difference: float64[g], the estimates.
-        adjusted: float64[g], p-values for the list, significant if at most `alpha`.
+        significant: bool[g], whether each is, among the list.
+        level: at which the list was tested (`level_of`).
     """
-    low, high = limits(level_of(adjusted, alpha) / 2.0)
-    rises, falls = ((adjusted <= alpha) & (sign * difference > 0.0) for sign in (1.0, -1.0))
+    low, high = limits(level / 2.0)
+    rises, falls = (significant & (sign * difference > 0.0) for sign in (1.0, -1.0))
     return (
         np.where(rises, np.maximum(low, _ABOVE), np.where(falls, low, np.minimum(low, 0.0))),
         np.where(falls, np.minimum(high, -_ABOVE), np.where(rises, high, np.maximum(high, 0.0))),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -82,6 +82,10 @@ class Counted:
     def numbers(self, groups: Sequence[Group]) -> list[UInt64Array]:
         """Return the dictionary's numbers of each group's items; UsageError or ValueError as in `estimate`."""
         # All at once, because ten thousand groups of one item would take ten thousand times as many steps.
+        if self.campaign.number is not None and self.campaign.number.mean and any(group.others for group in groups):
+            raise UsageError(
+                f"campaign {self.campaign.id} asks for a mean and counts no items: hushcount ask mean --where"
+            )
         every = known_items(self._mechanism, self.dictionary, [item for group in groups for item in group.items])
         numbers = np.split(every, np.cumsum([len(group.items) for group in groups])[:-1])
         other = np.array([self.campaign.other], dtype=np.uint64)
@@ -95,9 +99,79 @@ class Counted:
         }
         return np.array([(len(group.items) + group.others) * strata[group.where] for group in groups], dtype=np.int64)
 
+    def within(self, where: Where) -> Counted | None:
+        """Return the result of the atoms that lie within the strata of public coordinates; None if there is none.
+
+        UsageError: the campaign has no such axis or coordinate.
+        """
+        if not where:
+            return self
+        tally = self.tally.within(self._public(where))
+        if tally is None:
+            return None
+        part = replace(self, tally=tally)
+        if "dictionary" in self.__dict__:
+            part.__dict__["dictionary"] = self.dictionary
+        return part
+
+    def beside(self, parts: Sequence[Where]) -> int:
+        """Return how many reports are of atoms that have strata of public coordinates, but lie within none of them."""
+        return self.tally.beside([self._public(where) for where in parts]) if self.tally.atoms else 0
+
+    def _public(self, where: Where) -> frozenset[int]:
+        return frozenset(self.campaign.require_axes().public.places(dict(where)).tolist())
+
     @property
     def _mechanism(self) -> Mechanism:
         return self.campaign.require_frequency()
+
+
+@dataclass(frozen=True)
+class Parted:
+    """Groups of the same public coordinates, and the parts of results that have them.
+
+    Attributes:
+        where: the public coordinates; none: all reports.
+        sides: the results of each side that have an atom within the strata of `where`.
+        groups: the groups without their public coordinates.
+        places: of the groups among all.
+    """
+
+    where: Where
+    sides: tuple[tuple[Counted, ...], ...]
+    groups: tuple[Group, ...]
+    places: tuple[int, ...]
+
+    @property
+    def results(self) -> tuple[Counted, ...]:
+        """The results of the first side."""
+        return self.sides[0]
+
+
+def parted(groups: Sequence[Group], *sides: Sequence[Counted]) -> list[Parted]:
+    """Return groups by their public coordinates, since each of these has other reports (docs/adr/0059).
+
+    UsageError: a campaign has no such axis or coordinate, or an axis of a group is public in some campaigns only.
+    """
+    campaigns = [one.campaign for side in sides for one in side]
+    public, private = ({name for one in campaigns for name in one.axes_that_are(public=kind)} for kind in (True, False))
+    if both := public & private & {axis for group in groups for axis, _ in group.where}:
+        raise UsageError(f"axis {min(both)!a} is public in some of these results only: ask for windows of one epoch")
+    found: dict[Where, list[int]] = {}
+    for place, group in enumerate(groups):
+        found.setdefault(tuple(one for one in group.where if one[0] in public), []).append(place)
+    return [
+        Parted(
+            where,
+            tuple(tuple(part for one in side if (part := one.within(where)) is not None) for side in sides),
+            tuple(
+                replace(groups[place], where=tuple(one for one in groups[place].where if one[0] not in public))
+                for place in places
+            ),
+            tuple(places),
+        )
+        for where, places in found.items()
+    ]
 
 
 def shared_number(results: Sequence[Counted], *, mean: bool, otherwise: str) -> NumberPart:

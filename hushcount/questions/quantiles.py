@@ -26,6 +26,7 @@ from hushcount.questions.counted import Counted, Group, shared_number
 from hushcount.questions.shares import score_variance
 from hushcount.questions.sides import side_of
 from hushcount.questions.totals import errors_of
+from hushcount.strata import Where
 
 
 @dataclass(frozen=True)
@@ -112,17 +113,20 @@ class Sums:
         return cls(reports, bins, count[:ends], count[ends:-1], float(count[-1]), variances)
 
 
-def sums_of(results: Sequence[Counted]) -> Sums:
+def sums_of(results: Sequence[Counted], where: Where = ()) -> Sums:
     """Return the sums of at least one result; the quantiles of any shares follow from them.
 
+    Args:
+        where: only reports with these coordinates on private axes count.
+
     Raises:
-        UsageError: there are no reports, or the campaigns have no numbers, or different bins.
+        UsageError: there are no reports, or the campaigns have no numbers, or different bins, or no such axis.
     """
     bins = bins_of(results)
     names, ends = bins.names, len(bins) - 1
-    below = [Group(f"to {place}", names[: place + 1]) for place in range(ends)]
-    above = [Group(f"above {place}", names[place + 1 :]) for place in range(ends)]
-    side = side_of(results, [*below, *above, Group("all", names)])
+    below = [Group(f"to {place}", names[: place + 1], where) for place in range(ends)]
+    above = [Group(f"above {place}", names[place + 1 :], where) for place in range(ends)]
+    side = side_of(results, [*below, *above, Group("all", names, where)])
     return Sums.of(side.reports, bins, *errors_of(side))
 
 

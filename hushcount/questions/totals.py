@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -54,10 +53,9 @@ class Totals:
         """float64[g], users: both errors, added in squares."""
         return np.hypot(self.standard_error, self.collision_error)
 
-    @cached_property
-    def together(self) -> tuple[FloatArray, FloatArray]:
-        """(low, high), float64[g] each: limits that hold for all totals together (Bonferroni)."""
-        return _limits(self.side, (1.0 - self.confidence) / (2.0 * len(self.names)), self.collision_error)
+    def together(self, looks: int) -> tuple[FloatArray, FloatArray]:
+        """Return (low, high), float64[g] each: limits that hold for all of `looks` totals together (Bonferroni)."""
+        return _limits(self.side, (1.0 - self.confidence) / (2.0 * looks), self.collision_error)
 
 
 def total(results: Sequence[Counted], groups: Sequence[Group], confidence: float = 0.95) -> Totals:

@@ -45,7 +45,7 @@ def top(
         *extended,
         *sentences.of_top(source, table, show, of),
         *sentences.of_found(source, table),
-        *of.words(),
+        *of.words(source.counted, groups),
         *sentences.of_results(source.counted, source.zone),
     ]
     people = answer_tables.top(source, seen, show)
@@ -96,7 +96,7 @@ def item(
         *extended,
         *sentences.of_items(table, shown, of_all=not item),
         *(sentences.of_cut(show, len(groups)) if item else ()),
-        *of.words(),
+        *of.words(source.counted, groups),
         *sentences.of_results(source.counted, source.zone),
     ]
     charts = answer_tables.trends(answer_tables.title_of(source), seen, shown)
@@ -155,7 +155,7 @@ def sum_(
         *extended,
         *sentences.of_sums(table, len(groups), names, of_paths=by_prefix is not None),
         sentences.of_looks(table.num_rows, are_shown=False),
-        *of.words(),
+        *of.words(source.counted, groups),
         *sentences.of_results(source.counted, source.zone),
     ]
     people = answer_tables.over_windows(source, seen, names, "group")
@@ -217,7 +217,7 @@ def total(
         sentences.of_totals(len(groups)),
         *([] if chosen.names else sentences.of_found(source, table)),
         *left_out,
-        *of.words(),
+        *of.words(source.counted, groups),
         *sentences.of_results(source.counted, source.zone),
     ]
     people = [answer_tables.largest(title, seen[:show], "group") if seen else f"{title}: no item is detected"]

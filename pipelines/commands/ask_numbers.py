@@ -16,6 +16,7 @@ def mean(
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
     month: options.Month = None,
+    where: options.Coordinates = None,
     out: options.OutTable = None,
 ) -> Answer:
     """Use it for numbers: the mean of each window with its interval, and how it changed.
@@ -24,13 +25,15 @@ def mean(
     """
     from hushcount.questions.sides import added_up
     from pipelines.questions import answer_tables, answers, number_sentences, sentences
+    from pipelines.questions.breakdown import in_stratum
     from pipelines.questions.numbers import mean_table
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
+    source, _, said = in_stratum(source, where)
     table = mean_table(added_up(source.counted) if together else source.counted)
-    says = [*number_sentences.of_means(source, table), *sentences.of_results(source.counted, source.zone)]
+    says = [*number_sentences.of_means(source, table), *said, *sentences.of_results(source.counted, source.zone)]
     return answers.answer("mean", [source], table, [answer_tables.means(source, table)], says, out)
 
 
@@ -45,6 +48,7 @@ def quantile(
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
     month: options.Month = None,
+    where: options.Coordinates = None,
     out: options.OutTable = None,
 ) -> Answer:
     """Use it for numbers: the median and other percentiles of each window, with intervals.
@@ -53,16 +57,19 @@ def quantile(
     """
     from hushcount.questions.sides import added_up
     from pipelines.questions import answer_tables, answers, number_sentences, sentences
+    from pipelines.questions.breakdown import in_stratum
     from pipelines.questions.numbers import quantile_table
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
     shares = [options.share_of(one, "at") for one in at.split(",")]
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
-    table = quantile_table(added_up(source.counted) if together else source.counted, shares)
+    source, private, said = in_stratum(source, where)
+    table = quantile_table(added_up(source.counted) if together else source.counted, shares, where=private)
     says = [
         number_sentences.of_quantiles(table),
         *number_sentences.of_numbers(source),
+        *said,
         *sentences.of_results(source.counted, source.zone),
     ]
     return answers.answer("quantile", [source], table, [answer_tables.quantiles(source, table)], says, out)
@@ -77,6 +84,7 @@ def histogram(
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
     month: options.Month = None,
+    where: options.Coordinates = None,
     out: options.OutTable = None,
 ) -> Answer:
     """Use it for numbers: how many reports are in each bin, of the newest window or added up over several.
@@ -84,16 +92,19 @@ def histogram(
     Example: hushcount ask histogram --last 7
     """
     from pipelines.questions import answer_tables, answers, number_sentences, sentences
+    from pipelines.questions.breakdown import in_stratum
     from pipelines.questions.numbers import histogram_table
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month), usual=1)
-    table = histogram_table(source.counted)
+    source, private, said = in_stratum(source, where)
+    table = histogram_table(source.counted, where=private)
     title = f"{answer_tables.title_of(source)}: counts ± errors of all bins"
     says = [
         sentences.of_totals(table.num_rows),
         *number_sentences.of_numbers(source),
+        *said,
         *sentences.of_other(source.counted),
         *sentences.of_results(source.counted, source.zone),
     ]

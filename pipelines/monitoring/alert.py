@@ -18,7 +18,7 @@ from functools import cached_property
 from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.questions.comparing import compared
-from hushcount.questions.counted import Group
+from hushcount.questions.counted import Group, parted
 from pipelines.console.answer import finite
 from pipelines.deployment.parts import AlertsPart
 from pipelines.log.entries import Told
@@ -124,15 +124,15 @@ def surely_changed(sides: Sides, groups: Sequence[Group], part: AlertsPart) -> l
     before, after = (one.counted for one in sides.sources)
     if not groups or not all(sum(one.reports for one in side) for side in (before, after)):
         return []
-    likely = [
-        (one, group)
-        for one, group in zip(changed(before, after, groups), groups, strict=True)
+    likely = {
+        one.group: one
+        for one in changed(before, after, groups)
         if one.p_bonferroni <= part.false_alarms and _factor(one) >= 1.0 + part.least_change
-    ]
-    if not likely:
-        return []
-    exact = compared(before, after, [group for _, group in likely]).largest_p_value() * len(groups)
-    sure = [replace(one, p_bonferroni=float(p)) for (one, _), p in zip(likely, exact, strict=True)]
+    }
+    sure = []
+    for each in parted([group for group in groups if group.name in likely], before, after):
+        exact = compared(each.sides[0], each.sides[1], each.groups).largest_p_value() * len(groups)
+        sure += [replace(likely[one.name], p_bonferroni=float(p)) for one, p in zip(each.groups, exact, strict=True)]
     return sorted((one for one in sure if one.p_bonferroni <= part.false_alarms), key=lambda one: one.p_bonferroni)
 
 

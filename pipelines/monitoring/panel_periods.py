@@ -19,7 +19,7 @@ from hushcount.collection.tilings import Tiling
 from hushcount.collection.windows import Window
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
-from hushcount.questions.counted import Counted, Group
+from hushcount.questions.counted import Counted, Group, parted
 from hushcount.questions.totals import Totals, total
 from hushcount.window_starts import UNITS
 from pipelines.monitoring.panel_campaign import Shown
@@ -107,14 +107,15 @@ def _in_period(results: Sequence[Counted], groups: Sequence[Group]) -> FloatArra
     # Apart, because a group may have no error where items have one.
     for many in (False, True):
         rows = [row for row in there if (len(groups[row].items) > 1) == many]
-        if (sums := _total(results, [groups[row] for row in rows])) is not None:
-            numbers[:, rows] = sums.count, sums.low, sums.high, sums.p_value
+        for part in parted([groups[row] for row in rows], results):
+            if part.results and (sums := _total(part.results, part.groups)) is not None:
+                numbers[:, [rows[place] for place in part.places]] = sums.count, sums.low, sums.high, sums.p_value
     return numbers
 
 
 def _total(results: Sequence[Counted], groups: Sequence[Group]) -> Totals | None:
     try:
-        return total(results, groups) if groups else None
+        return total(results, groups)
     except UsageError:
         # The error of a group may be unknown: the figure of groups says why. Or the period has no reports.
         return None

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
-from pipelines.jobs.results import estimate_table
 from pipelines.monitoring.count_rows import HEADS, count_row
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Span
+from pipelines.questions.breakdown import left_out
 from pipelines.questions.findings import findings
+from pipelines.questions.sums import sums_table
 
 _MOST_PARTS = 100
 """With more coordinates than these, the page has no items of each."""
 _MOST_ROWS = 100
 _NOTES = (
     "Counts in the newest window, with 95 % intervals: thick lines for each count alone, thin lines for all counts of "
-    "all parts of this choice together. Shares are of all reports of the window.",
+    "all parts of this choice together. Shares are of all reports of the window; with a coordinate of a public axis, "
+    "of all that have it.",
 )
 
 
 def strata_of(shown: Shown) -> Iterator[Block]:
     """Yield a choice if the campaign has axes: all reports by coordinate, and the detected items of each coordinate."""
     newest = shown.newest.counted[-1]
-    if newest.campaign.axes is None or newest.dictionary is None:
+    number = newest.campaign.number
+    if newest.campaign.axes is None or newest.dictionary is None or (number is not None and number.mean):
         return
     axes, items = newest.campaign.axes.strata.axes, newest.dictionary.items
     wholes = [
@@ -44,13 +46,14 @@ def strata_of(shown: Shown) -> Iterator[Block]:
 def _figure(key: str, name: str, newest: Counted, groups: Sequence[Group], looks: int, *, whole: bool) -> Figure:
     """Return a figure of groups: of all in their order if they are `whole`, or else of those that are detected."""
     names = [group.name for group in groups]
-    table = estimate_table(names, newest.sums(groups), Levels(), looks)
-    found = findings(table.to_pylist(), names if whole else ())
+    found = findings(sums_table([newest], groups, looks=looks).to_pylist(), names if whole else (), "group")
     if not whole:
         found = sorted(found, key=lambda row: -row["count"])[:_MOST_ROWS]
-    rows = [count_row(row["item"], row, newest.reports) for row in found]
+    rows = [count_row(row["group"], row, row["reports"]) for row in found]
     detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
     what = "coordinates" if whole else "items"
-    says = (f"{detected:,} of {len(groups):,} {what} are detected.",)
+    says = [f"{detected:,} of {len(groups):,} {what} are detected."]
+    if (lost := left_out([newest], groups)) is not None:
+        says.append(f"{lost}.")
     heads = ("coordinate" if whole else "item", *HEADS)
-    return Figure(key, name, says, "intervals", heads, tuple(rows), most=_MOST_ROWS, notes=_NOTES)
+    return Figure(key, name, tuple(says), "intervals", heads, tuple(rows), most=_MOST_ROWS, notes=_NOTES)

@@ -12,7 +12,7 @@ from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Estimate, Levels
 from hushcount.oracles.sight import sight_of
 from hushcount.privacy.unit import repeats_of, unit_of
-from hushcount.questions.counted import Counted, Group
+from hushcount.questions.counted import Counted, Group, parted
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.monitoring.panel_periods import longer
 from pipelines.pages.figures import Block, Prose, Trend
@@ -98,9 +98,11 @@ def _estimates(result: Counted, items: Sequence[str], groups: Sequence[Group]) -
     whole = [place for place, group in enumerate(groups) if not result.lacks(group.items)]
     if not whole:
         return
-    try:
-        sums = result.sums([groups[place] for place in whole])
-    except UsageError:
-        # The figure of groups gives the reason for missing groups.
-        return
-    yield np.array(whole, dtype=np.int64) + len(items), sums
+    for part in parted([groups[place] for place in whole], [result]):
+        for one in part.results:
+            try:
+                sums = one.sums(part.groups)
+            except UsageError:
+                # The figure of groups gives the reason for missing groups.
+                return
+            yield np.array([whole[place] for place in part.places], dtype=np.int64) + len(items), sums

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 from rich.console import RenderableType
 
 from hushcount.errors import UsageError
-from hushcount.questions.counted import Group
+from hushcount.questions.counted import Group, parted
 from pipelines.console.answer import Answer, Sentence, finite
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
@@ -123,11 +124,13 @@ def extended(
     """
     says = []
     # A group with the values that are not listed is all of its stratum.
-    if not of.is_whole and not any(group.others for group in groups):
+    if of.is_of_cells(source.counted) and not any(group.others for group in groups):
         table = with_stratum_shares(table, source.counted, groups, looks, named=named)
         says.append(sentences.of_strata())
     if population is None:
         return table, table, says
+    if any(part.where for part in parted(groups, source.counted)):
+        raise UsageError("--population is of all clients, not of those with public coordinates: leave one of them out")
     table = with_population(table, source.counted, groups, population, looks)
     return table, in_population(table, population), [sentences.of_population(population), *says]
 
@@ -156,10 +159,18 @@ def difference(
     """
     groups, left_out = groups_of(sides.sources, chosen, of)
     found = changed(sides.before.counted, sides.after.counted, groups)
+    if not found:
+        raise UsageError(
+            "no stratum of these public coordinates has the minimum batch on both sides: ask for larger ones, or for "
+            "other windows"
+        )
     found = found if chosen.names else tuple(by_chance(found))
     seen = [one for one in found if chosen.names or verdict_of(one) != "not significant"]
     name = " and ".join(dict.fromkeys(one.name for one in sides.sources))
-    reports = [f"{number:,} reports" for number in (found[0].reports_before, found[0].reports_after)]
+    reports = [
+        f"{max(many):,} reports" if len(many) == 1 else "reports"
+        for many in ({one.reports_before for one in found}, {one.reports_after for one in found})
+    ]
     name += f", {sides.windows}" if sides.windows else in_zone(sides.after.zone)
     title = f"{name}: shares of the {reports[0]} of {sides.names[0]} and the {reports[1]} of {sides.names[1]}"
     results = [one for source in sides.sources for one in source.counted]
@@ -167,7 +178,7 @@ def difference(
         *sentences.of_cut(show, len(seen)),
         *sentences.of_changes(found),
         *left_out,
-        *of.words(),
+        *of.words(results, groups),
         *sentences.of_results(results, sides.after.zone),
     ]
     table = pa.Table.from_pylist([vars(one) for one in found], SCHEMA)
@@ -176,7 +187,26 @@ def difference(
 
 
 def stratum_difference(source: Source, sides: StratumSides, chosen: Chosen, show: int, out: str | None) -> Answer:
-    """Return the differences between two strata of the same windows as an answer; rows and order as in `difference`."""
+    """Return the differences between two strata of the same windows as an answer; rows and order as in `difference`.
+
+    UsageError: strata are compared on public and on private axes.
+    """
+    public = {name for one in source.counted for name in one.campaign.axes_that_are(public=True)}
+    told = tuple(one for one in sides.both.where if one[0] in public)
+    source = source.within(told)
+    both = replace(sides.both, where=tuple(one for one in sides.both.where if one not in told))
+    if {axis for axis, _ in sides.after} <= public:
+        # Public strata have no report in common.
+        there = [{place.directory for place in source.within(side).places} for side in (sides.before, sides.after)]
+        windows = [place.window for place in source.places if all(place.directory in side for side in there)]
+        shared = source.of(windows)
+        parts = Sides(shared.within(sides.before), shared.within(sides.after), sides.names, sides.names)
+        return difference("compare", parts, chosen, show, out, both)
+    if mixed := public.intersection((*dict(sides.after), *both.by)):
+        raise UsageError(
+            f"axis {min(mixed)} is public, and private strata are compared: give one coordinate of it by --where"
+        )
+    sides = replace(sides, both=both)
     groups, left_out = groups_of([source], chosen, sides.both)
     found = stratum_changes(source.counted, groups, sides)
     found = found if chosen.names else tuple(sorted(found, key=lambda one: (one.p_value, one.group)))

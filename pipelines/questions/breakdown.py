@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
-from hushcount.questions.counted import Counted, Group
+from hushcount.questions.counted import Counted, Group, parted
 from hushcount.strata import COLUMN, OTHER, Where
 from pipelines.console.options import coordinates
+from pipelines.questions.sources import Source
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,28 @@ class Breakdown:
         """Whether nothing is broken down."""
         return not (self.by or self.where)
 
+    def is_of_cells(self, results: Sequence[Counted]) -> bool:
+        """Return whether coordinates on private axes are asked for, which the results only estimate."""
+        private = {name for one in results for name in one.campaign.axes_that_are(public=False)}
+        return not private.isdisjoint((*self.by, *dict(self.where)))
+
     def groups(self, groups: Sequence[Group], results: Sequence[Counted]) -> tuple[Group, ...]:
         """Return each group in each stratum; a group's name tells its coordinates.
+
+        Strata that no atom has alone, in no result, are left out.
 
         Raises:
             UsageError: the campaigns of the results have no such axis or coordinate, or list different coordinates.
         """
+        made = self._all_groups(groups, results)
+        there = {place for part in parted(made, results) if part.results for place in part.places}
+        if not there:
+            raise UsageError(
+                "no stratum of these public coordinates has the minimum batch by itself: ask for larger ones"
+            )
+        return tuple(group for place, group in enumerate(made) if place in there)
+
+    def _all_groups(self, groups: Sequence[Group], results: Sequence[Counted]) -> tuple[Group, ...]:
         if self.is_whole:
             return tuple(groups)
         strata = list(self._strata([one.campaign for one in results]))
@@ -62,10 +79,19 @@ class Breakdown:
         """Return the number of strata, 1 without axes; UsageError as in `groups`."""
         return 1 if self.is_whole else sum(1 for _ in self._strata([one.campaign for one in results]))
 
-    def words(self) -> Iterator[str]:
-        """Say what shares are of."""
+    def words(self, results: Sequence[Counted], groups: Sequence[Group]) -> Iterator[str]:
+        """Say what the shares of groups are of, and how many reports of public strata are in no row."""
         if not self.is_whole:
-            yield "share: of all reports of a window, not of those of a stratum"
+            yield self._shares(results)
+        asked = self._all_groups([Group("", ("",))], results)
+        if (lost := left_out(results, (*asked, *groups))) is not None:
+            yield lost
+
+    def _shares(self, results: Sequence[Counted]) -> str:
+        public = {name for one in results for name in one.campaign.axes_that_are(public=True)}
+        told = public.intersection((*self.by, *dict(self.where)))
+        of = f"with the same {' and '.join(sorted(told))}" if told else "of a window"
+        return f"share: of all reports {of}{', not of those of a stratum' if self.is_of_cells(results) else ''}"
 
     def columns(self, table: pa.Table, groups: Iterable[Group], head: str) -> pa.Table:
         """Return a table for machines: names without coordinates, and a column `by.AXIS` for each axis.
@@ -113,6 +139,32 @@ class Breakdown:
 
 
 WHOLE = Breakdown()
+
+
+def in_stratum(source: Source, where: Sequence[str] | None) -> tuple[Source, Where, list[str]]:
+    """Return the results of `--where`, the coordinates on private axes that are still to be chosen, and what is said.
+
+    UsageError: as in `Breakdown.groups`.
+    """
+    (group,) = Breakdown.of(None, where).groups([Group("", ("",))], source.counted)
+    (part,) = parted([group], source.counted)
+    lost = left_out(source.counted, [group])
+    says = [f"only reports with {', '.join(where)} count"] if where else []
+    return source.within(part.where), part.groups[0].where, [*says, *([] if lost is None else [lost])]
+
+
+def left_out(results: Sequence[Counted], groups: Sequence[Group]) -> str | None:
+    """Say how many reports are of public strata that no group has alone; None: there are none.
+
+    A stratum below the minimum batch is counted together with others, so its own count is never shown.
+    """
+    parts = [part.where for part in parted(groups, results) if part.where]
+    if not (lost := sum(one.beside(parts) for one in results)):
+        return None
+    return (
+        f"{lost:,} reports are in no row: their public strata are below the minimum batch, or are counted together "
+        "with such a one"
+    )
 
 
 def require_plain(items: Iterable[str], listed: Collection[str]) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hushcount.arrays import FloatArray
 from hushcount.questions.changes import changes
-from hushcount.questions.counted import Counted, Group
-from hushcount.questions.power import least_of, level_of, power_of
+from hushcount.questions.comparing import compared
+from hushcount.questions.counted import Counted, Group, parted
+from hushcount.questions.power import least_of, power_of
 
 CONFIDENCE = 0.95
 """Confidence of each interval; of the significant changes, at most a share 1 - CONFIDENCE is expected to be false."""
@@ -84,14 +86,27 @@ SCHEMA = pa.schema([(one.name, _TYPES[one.type]) for one in fields(Change)])
 def changed(before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group]) -> tuple[Change, ...]:
     """Return the change of each group's share between two sides, in the order of the groups.
 
+    A group of public strata that no atom of a side has alone has none.
+
     Args:
         before, after: the results to add up on each side; the sides are windows of one campaign, or of two campaigns.
 
     Raises:
         UsageError: for the same reasons as in `hushcount.questions.changes.changes`.
     """
-    found = changes(before, after, groups, CONFIDENCE)
-    level = level_of(found.adjusted, 1.0 - CONFIDENCE)
+    parts = [part for part in parted(groups, before, after) if all(part.sides)]
+    p = [compared(part.sides[0], part.sides[1], part.groups).p_value for part in parts] if len(parts) > 1 else []
+    rows = dict[int, Change]()
+    for number, part in enumerate(parts):
+        beside = np.concatenate([[], *p[:number], *p[number + 1 :]])
+        rows |= zip(part.places, _of_part(part.sides[0], part.sides[1], part.groups, beside), strict=True)
+    return tuple(rows[place] for place in sorted(rows))
+
+
+def _of_part(
+    before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group], beside: FloatArray
+) -> tuple[Change, ...]:
+    found = changes(before, after, groups, CONFIDENCE, beside)
     own: dict[str, Sequence[Any]] = {
         "group": [group.name for group in groups],
         "items": [len(group.items) for group in groups],
@@ -100,8 +115,8 @@ def changed(before: Sequence[Counted], after: Sequence[Counted], groups: Sequenc
         "count_before": (found.before * found.reports_before).tolist(),
         "count_after": (found.after * found.reports_after).tolist(),
         "significant": np.asarray(found.adjusted <= 1.0 - CONFIDENCE).tolist(),
-        "seen_20": power_of(found.both, RATIO, level).tolist(),
-        "least_seen": least_of(found.both, level=level).tolist(),
+        "seen_20": power_of(found.both, RATIO, found.level).tolist(),
+        "least_seen": least_of(found.both, level=found.level).tolist(),
     }
     own |= {name: getattr(found, name).clip(*within).tolist() for name, within in _WITHIN.items()}
     return tuple(map(Change, *(own.get(name) or getattr(found, name).tolist() for name in SCHEMA.names)))

@@ -17,8 +17,7 @@ from hushcount.discovery.found_counts import count_estimates
 from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.oracles.estimates import Levels
-from hushcount.questions.counted import Counted, Group
-from hushcount.senders import Senders
+from hushcount.questions.counted import Counted, Group, parted
 from pipelines.files import storage
 from pipelines.jobs import results
 from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, shown_counts, unbiased_of, was_combined
@@ -64,6 +63,7 @@ def items_table(
     groups = item_groups(source, items, of)
     rows, there = item_rows(source, groups, levels), {group.name: group for group in groups}
     missing = {group.items[0] for group in groups if items} - {there[row["item"]].items[0] for row in rows}
+    missing = {item for item in missing if all(one.lacks((item,)) for one in source.counted)}
     if missing:
         raise UsageError(
             f"item {min(missing)!r} was not counted in any of these windows: correct its name; hushcount ask top and "
@@ -122,18 +122,17 @@ def _rows(
     # Discovery has no coordinates.
     if counts is not None and not any(group.where for group in groups):
         wanted = [group.name for group in groups]
-        rows = _with_found(place, wanted, rows, counts, counted.tally.senders, levels, looks)
+        rows = _with_found(place, wanted, rows, counts, counted, levels, looks)
     shared = {
         "window": place.window,
         "epoch": place.campaign.epoch,
-        "reports": counted.reports,
         "repeated": place.campaign.memory,
     }
     return [
         {
             **row,
             **shared,
-            "share": share_of(row["count"], counted.reports),
+            "share": share_of(row["count"], row["reports"]),
             # A count that discovery released is never of a window before the value's discovery.
             "backfilled": row["source"] == "estimate" and place.window < first_seen.get(row["item"], ""),
         }
@@ -150,11 +149,12 @@ def _with_found(
     wanted: list[str],
     rows: list[dict[str, Any]],
     counts: pa.Table,
-    senders: Senders,
+    counted: Counted,
     levels: Levels,
     looks: int,
 ) -> list[dict[str, Any]]:
     """Return a window's rows with the counts that discovery released, combined with estimates or in separate rows."""
+    senders, reports = counted.tally.senders, counted.reports
     if rows and place.campaign.dictionary is None:
         if not was_combined(storage.join(place.directory, FOUND)):
             return rows
@@ -168,7 +168,7 @@ def _with_found(
         return rows
     here, drawn = asked_for.to_pylist(), shown_counts(asked_for, law, storage.join(place.directory, FOUND))
     alone, together = (count_estimates(law, drawn, 1.0 - (1.0 - levels.confidence) / among) for among in (1, looks))
-    said = {"collision_error": 0.0, "detected": True, "detected_all": True, "source": "discovery"}
+    said = {"collision_error": 0.0, "detected": True, "detected_all": True, "source": "discovery", "reports": reports}
     return [
         *rows,
         *(
@@ -190,8 +190,14 @@ def _with_found(
 def _estimated(counted: Counted, groups: Sequence[Group], levels: Levels, looks: int) -> list[dict[str, Any]]:
     """Return the rows of the items that a result counted; a tally without a sketch has only the items of its job."""
     lacking = set(counted.lacks([group.items[0] for group in groups]))
-    there = [group for group in groups if group.items[0] not in lacking]
-    if not there:
-        return []
-    table = results.estimate_table([group.name for group in there], counted.sums(there), levels, looks)
-    return [{**row, "source": "estimate"} for row in table.to_pylist()]
+    rows = dict[int, dict[str, Any]]()
+    for each in parted(groups, [counted]):
+        there = [
+            (place, one) for place, one in zip(each.places, each.groups, strict=True) if one.items[0] not in lacking
+        ]
+        for part in each.results if there else ():
+            mine = [one for _, one in there]
+            table = results.estimate_table([one.name for one in mine], part.sums(mine), levels, looks).to_pylist()
+            shared = {"source": "estimate", "reports": part.reports}
+            rows |= {place: {**row, **shared} for (place, _), row in zip(there, table, strict=True)}
+    return [rows[place] for place in sorted(rows)]

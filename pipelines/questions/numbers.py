@@ -12,6 +12,7 @@ from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.means import Measured, change_of, mean_of, range_of
 from hushcount.questions.quantiles import bins_of, changes, quantiles, sums_of
+from hushcount.strata import Where
 from pipelines.jobs.table_files import schema_of
 from pipelines.questions.sums import TOTALS, totals_table
 
@@ -68,15 +69,20 @@ HISTOGRAM = schema_of("bin", "from", "to", *TOTALS.names[2:])
 """Columns of a table with one row for each bin, the lowest first; `from` and `to`: its ends, null where it has none."""
 
 
-def quantile_table(results: Sequence[Counted], shares: Sequence[float], levels: Levels | None = None) -> pa.Table:
+def quantile_table(
+    results: Sequence[Counted], shares: Sequence[float], levels: Levels | None = None, where: Where = ()
+) -> pa.Table:
     """Return the quantiles of each result, with the columns QUANTILES.
+
+    Args:
+        where: as in `hushcount.questions.quantiles.sums_of`.
 
     Raises:
         UsageError: for the same reasons as in `hushcount.questions.quantiles`, or results have different bins.
     """
     bins_of(results)
     confidence, looks, rows = (levels or Levels()).confidence, (2 * len(results) - 1) * len(shares), []
-    sums = [sums_of([one]) for one in results]
+    sums = [sums_of([one], where) for one in results]
     for place, one in enumerate(results):
         found = quantiles(sums[place], shares, confidence, looks)
         risen = changes(sums[place - 1], sums[place], shares, confidence, looks) if place else ()
@@ -139,14 +145,17 @@ def _ends(found: Measured, name: str, confidence: float, looks: int) -> dict[str
     return {f"{name}low": low, f"{name}high": high, f"{name}low_all": low_all, f"{name}high_all": high_all}
 
 
-def histogram_table(results: Sequence[Counted], levels: Levels | None = None) -> pa.Table:
+def histogram_table(results: Sequence[Counted], levels: Levels | None = None, where: Where = ()) -> pa.Table:
     """Return the total of each bin over all results, with the columns HISTOGRAM.
+
+    Args:
+        where: as in `hushcount.questions.quantiles.sums_of`.
 
     Raises:
         UsageError: the campaigns have no numbers, or different bins; or as in `totals_table`.
     """
     bins = bins_of(results)
-    totals = totals_table(results, [Group(name, (name,)) for name in bins.names], levels)
+    totals = totals_table(results, [Group(name, (name,), where) for name in bins.names], levels)
     ends = [bins.ends(place, place) for place in range(len(bins))]
     columns = {name: totals[name] for name in TOTALS.names[2:]}
     columns |= {"bin": totals["group"], "from": [low for low, _ in ends], "to": [high for _, high in ends]}

@@ -15,6 +15,7 @@ from hushcount.collection.windows import is_window, window_names
 from hushcount.errors import NotYet, UsageError
 from hushcount.questions.counted import Counted
 from hushcount.questions.selecting import Choice
+from hushcount.strata import Where
 from pipelines.deployment.campaigns import Epochs, require_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.epochs.tracked_items import ITEMS_FILE, TrackedItems, estimated_items, read_tracked
@@ -162,6 +163,17 @@ class Source:
         if "counted" in self.__dict__:
             part.__dict__["counted"] = tuple(one for one in self.counted if one.window in chosen)
         return part
+
+    def within(self, where: Where) -> Source:
+        """Return the parts of the results that have public coordinates; UsageError: no atom lies within them."""
+        parts = [(place, one.within(where)) for place, one in zip(self.places, self.counted, strict=True)]
+        there = [(place, one) for place, one in parts if one is not None]
+        if not there:
+            said = ", ".join(f"{axis}={value}" for axis, value in where)
+            raise UsageError(f"{said} has the minimum batch in none of these windows: ask for larger strata")
+        source = replace(self, places=tuple(place for place, _ in there))
+        source.__dict__["counted"] = tuple(one for _, one in there)
+        return source
 
 
 def in_zone(zone: tzinfo) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from hushcount.errors import UsageError
 from hushcount.questions.changes import benjamini_hochberg, bonferroni, corrected
 from hushcount.questions.counted import Counted, Group
+from hushcount.questions.power import level_of
 from hushcount.questions.stratum_changes import stratum_pairs
 from hushcount.strata import Where
 from pipelines.questions.breakdown import Breakdown
@@ -111,7 +112,7 @@ def stratum_changes(
     p = np.where(known, pairs.p_value, 1.0)
     adjusted, difference = benjamini_hochberg(p), pairs.after.share - pairs.before.share
     low, high = pairs.difference(alpha / 2.0)
-    low_all, high_all = corrected(pairs.difference, difference, adjusted, alpha)
+    low_all, high_all = corrected(pairs.difference, difference, adjusted <= alpha, level_of(adjusted, alpha))
     shares = (np.clip(side.share, 0.0, 1.0) for side in (pairs.before, pairs.after))
     limits = (np.clip(limit, -1.0, 1.0) for limit in (low, high, low_all, high_all))
     columns = (

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hushcount.arrays import FloatArray
 from hushcount.oracles.estimates import Levels
-from hushcount.questions.counted import Counted, Group
+from hushcount.questions.counted import Counted, Group, parted
 from hushcount.questions.shares import stratum_shares
 from pipelines.jobs.table_files import schema_of
 from pipelines.questions.added_columns import with_columns
@@ -37,10 +37,13 @@ def with_stratum_shares(
     confidence = Levels().confidence
 
     def columns(of: Sequence[Counted], wanted: Sequence[Group]) -> Iterable[FloatArray]:
-        found = stratum_shares(of, wanted)
-        ends = *found.interval(confidence), *found.interval(confidence, looks)
-        known, share = found.known(confidence, looks), np.clip(found.share, 0.0, 1.0)
-        return [np.where(known, values, np.nan) for values in (share, found.standard_error, *ends)]
+        columns = np.full((len(SCHEMA), len(wanted)), np.nan)
+        for part in parted(wanted, of):
+            found = stratum_shares(part.results, part.groups)
+            ends = *found.interval(confidence), *found.interval(confidence, looks)
+            known, share = found.known(confidence, looks), np.clip(found.share, 0.0, 1.0)
+            columns[:, part.places] = [np.where(known, one, np.nan) for one in (share, found.standard_error, *ends)]
+        return columns
 
     return with_columns(
         table, results, groups, SCHEMA, columns, chosen=lambda row: named or state_of(row) == "detected"

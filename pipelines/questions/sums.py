@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 from hushcount.arrays import FloatArray
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
-from hushcount.questions.counted import Counted, Group
+from hushcount.questions.counted import Counted, Group, parted
 from hushcount.questions.totals import total
 from pipelines.jobs.results import COLUMNS, estimate_table
 from pipelines.jobs.table_files import schema_of
@@ -28,20 +28,26 @@ in columns that end in "_all" hold for all rows together. `repeated`: whether cl
 """
 
 
-def sums_table(results: Sequence[Counted], groups: Sequence[Group], levels: Levels | None = None) -> pa.Table:
+def sums_table(
+    results: Sequence[Counted], groups: Sequence[Group], levels: Levels | None = None, looks: int | None = None
+) -> pa.Table:
     """Return the sum of each group in each result, with the columns SCHEMA, in the order of the results.
 
     A result's sum has only the items that the result counted; if it counted no item of a group, it has no row of the
-    group.
+    group. Nor has it one of a group of public strata that no atom has alone.
+
+    Args:
+        looks: number of sums that were looked at together; None: all of the table.
 
     Raises:
         UsageError: no result counted any item of a group.
     """
-    levels, looks = levels or Levels(), len(results) * len(groups)
-    tables = [table for one in results if (table := _of_result(one, groups, levels, looks)) is not None]
+    levels, looks = levels or Levels(), looks or len(results) * len(groups)
+    tables = [table for one in results for table in _of_result(one, groups, levels, looks)]
     there = {name for table in tables for name in table["group"].to_pylist()}
     for group in groups:
-        if group.name not in there:
+        # A group of public strata that no atom has alone has no row either.
+        if group.name not in there and all(len(one.lacks(group.items)) == len(group.items) for one in results):
             raise UsageError(
                 f"{group.items[0]!a} of group {group.name!a} was not counted in any of these windows: correct its "
                 "name; hushcount ask top lists items"
@@ -57,17 +63,30 @@ def largest_groups(table: pa.Table) -> list[str]:
     return sorted(largest, key=lambda name: -largest[name])
 
 
-def _of_result(one: Counted, groups: Sequence[Group], levels: Levels, looks: int) -> pa.Table | None:
+def _of_result(one: Counted, groups: Sequence[Group], levels: Levels, looks: int) -> Iterator[pa.Table]:
+    rows, places = list[pa.Table](), list[int]()
+    for each in parted(groups, [one]):
+        for part in each.results:
+            table, there = _of_part(part, each.groups, levels, looks)
+            rows.append(table)
+            places += [each.places[place] for place in there]
+    if places:
+        yield pa.concat_tables(rows).take(np.argsort(places))
+
+
+def _of_part(one: Counted, groups: Sequence[Group], levels: Levels, looks: int) -> tuple[pa.Table, list[int]]:
+    """Return the rows of groups that a result counted, and the places of these groups."""
     known: list[Group] = []
-    missing = []
-    for group in groups:
+    missing, places = list[int](), list[int]()
+    for place, group in enumerate(groups):
         lacking = set(one.lacks(group.items))
         items = tuple(item for item in group.items if item not in lacking)
         if items:
             known.append(replace(group, items=items) if lacking else group)
             missing.append(len(lacking))
+            places.append(place)
     if not known:
-        return None
+        return SCHEMA.empty_table(), places
     rows = estimate_table(tuple(group.name for group in known), one.sums(known), levels, looks)
     many = len(known)
     columns = {
@@ -81,7 +100,7 @@ def _of_result(one: Counted, groups: Sequence[Group], levels: Levels, looks: int
         **{name: rows[name] for name in COLUMNS[1:]},
         "repeated": [one.campaign.memory] * many,
     }
-    return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+    return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA), places
 
 
 TOTALS = schema_of("group", "items", "results", "reports", "share", *COLUMNS[1:], "repeated")
@@ -106,10 +125,18 @@ def totals_table(results: Sequence[Counted], groups: Sequence[Group], levels: Le
     Raises:
         UsageError: for the same reasons as in `hushcount.questions.totals.total`.
     """
-    levels, many = levels or Levels(), len(groups)
+    levels, looks = levels or Levels(), len(groups)
+    parts = [one for one in parted(groups, results) if one.results]
+    tables = [_totals_of(one.results, one.groups, levels, looks) for one in parts]
+    order = np.argsort([place for one in parts for place in one.places])
+    return pa.concat_tables(tables).take(order) if tables else TOTALS.empty_table()
+
+
+def _totals_of(results: Sequence[Counted], groups: Sequence[Group], levels: Levels, looks: int) -> pa.Table:
+    many = len(groups)
     totals = total(results, groups, levels.confidence)
-    (low_all, high_all), reports = totals.together, totals.reports
-    detected_all = totals.p_value <= (1.0 - levels.confidence) / many
+    (low_all, high_all), reports = totals.together(looks), totals.reports
+    detected_all = totals.p_value <= (1.0 - levels.confidence) / looks
     columns = {
         "group": [group.name for group in groups],
         "items": [len(group.items) for group in groups],

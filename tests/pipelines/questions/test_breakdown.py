@@ -289,4 +289,8 @@ def test_the_next_epoch_keeps_axes_and_their_order(site: Site, tmp_path: Path) -
     assert first.domain == 36
     shown = done("campaign", "show", "--campaign", after, "--json").json
     assert "9 strata" in shown["axes"]
-    assert json.loads(after.read_text())["axes"]["listed"][0] == {"name": "version", "values": ["2.1", "2.0"]}
+    assert json.loads(after.read_text())["axes"]["listed"][0] == {
+        "name": "version",
+        "public": False,
+        "values": ["2.1", "2.0"],
+    }

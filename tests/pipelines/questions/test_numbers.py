@@ -76,6 +76,52 @@ def test_changes_of_quantiles_hold_the_truth_and_are_of_the_window_before(timed:
     assert f"{rows[len(SHARES)]['change_low_all']:+,g} to" in said
 
 
+def test_numbers_are_asked_of_one_stratum(tmp_path: Path) -> None:
+    """Quantiles and histograms by private and public coordinates, a mean by public ones; on linux all takes longer."""
+    site, drawn = Site(tmp_path), random.Random(7)
+    (tmp_path / "versions.txt").write_text("2.1\n")
+    (tmp_path / "platforms.txt").write_text("linux\nmac\n")
+    axes = ("--public-by", f"platform={tmp_path / 'platforms.txt'}")
+    numbers = ("--number", "0:10000", "--unit", "ms")
+    bins = site.add(
+        "bins", *numbers, "--bins", "log:20", "--by", f"version={tmp_path / 'versions.txt'}", *axes, epsilon=6.0
+    )
+    mean = site.add("mean", *numbers, "--mean", *axes, mechanism=None, epsilon=6.0)
+    people = [
+        (min(drawn.lognormvariate(5.0 + (platform == "linux"), 0.5), 9_000.0), version, platform)
+        for platform in ("linux", "mac") for version in ("2.1", "1.0") for _ in range(2_000)
+    ]  # fmt: skip
+    collect(site.store, bins, ["\t".join(map(str, one)) for one in people], day=0)
+    collect(site.store, mean, [f"{number}\t{platform}" for number, _, platform in people], day=0)
+    assert site.run(1.1).problems == []
+
+    def told(question: str, campaign: str, **where: str) -> Any:
+        options = [text for axis, one in where.items() for text in ("--where", f"{axis}={one}")]
+        return done("ask", question, "--config", site.config, "--campaign", campaign, *options, "--json").json
+
+    for where in ({"platform": "linux"}, {"platform": "mac", "version": "2.1"}, {"version": "other"}):
+        held = sorted(
+            number for number, version, platform in people
+            if where.get("platform", platform) == platform
+            and where.get("version", "2.1" if version == "2.1" else "other") == ("2.1" if version == "2.1" else "other")
+        )  # fmt: skip
+        for row in told("quantile", "bins", **where)["rows"]:
+            # With one bin more on each side they hold far more often than 1 - 1e-6.
+            low, high = (row["low_all"] or 0.0) / 1.8, (row["high_all"] or math.inf) * 1.8
+            assert low <= held[math.ceil(row["at"] * len(held)) - 1] < high
+            assert row["reports"] == (8_000 if "platform" not in where else 4_000)
+        for row in told("histogram", "bins", **where)["rows"]:
+            true = sum((row["from"] or 0.0) <= number < (row["to"] or math.inf) for number in held)
+            assert abs(row["count"] - true) < FAR * max(row["standard_error"], 1.0)
+    (row,) = told("mean", "mean", platform="mac")["rows"]
+    held = [number for number, _, platform in people if platform == "mac"]
+    assert row["reports"] == len(held)
+    assert abs(row["mean"] - sum(held) / len(held)) < FAR * row["standard_error"]
+    assert any("platform=mac" in said for said in told("mean", "mean", platform="mac")["says"])
+    refused("ask", "sum", "--config", site.config, "--campaign", "mean", "--by", "platform", says=["ask mean"])
+    assert "Broken down by" not in page_of(site.deployment, at(1.2), Span(100)).partition('"mean"')[2][:100]
+
+
 def test_windows_together_are_one_answer(timed: Site) -> None:
     both = ask(timed, "quantile", "--together", "--at", "0.5")["rows"]
     assert [(row["at"], row["reports"]) for row in both] == [(0.5, DAYS * (REPORTS + 2))]
