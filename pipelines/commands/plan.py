@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -62,6 +62,11 @@ def plan(
     mean: options.Mean = False,
     count: options.Count = None,
     by: options.Axes = None,
+    public_by: options.PublicAxes = None,
+    min_batch: Annotated[
+        int | None,
+        Option(min=1, max=10**12, help="With --public-by: fewest reports of a shown stratum.", show_default="1000"),
+    ] = None,
     objective: Annotated[
         str | None, Option(help="Error to minimise: l2 (default): of all items; mse: the worst; target: of one share.")
     ] = None,
@@ -102,11 +107,13 @@ def plan(
     chosen = options.objective_of(objective, target_share)
     if chosen.name == "target" and target_share is None:
         raise UsageError("objective is target: give --target-share too")
-    axes, part = axes_part(by), number_part(number, bins, unit, count, mean)
+    axes, part = axes_part(by, public_by), number_part(number, bins, unit, count, mean)
     of_items = {
         "--by": by, "--mechanism": mechanism, "--objective": objective, "--target-share": target_share,
         "--want-share": want_share, "--shuffled-epsilon": shuffled_epsilon,
+        "--public-by": public_by,
     }  # fmt: skip
+    smallest = _smallest(public_by, min_batch, reports)
     names = _mean_alone(of_items) if mean else _names(mechanism, axes, part)
     domain = _domain(dictionary_size, dictionary, open_domain, axes, part)
     if clients is not None and (want_share is None or epsilon is None or out is not None):
@@ -116,14 +123,13 @@ def plan(
         )
     detection: dict[str, float] = {}
     both: ShuffledPlan | None = None
-    sample: float | None = None
     try:
         task = Task(domain, chosen, max_report_bytes, max_tally_mib, names)
         if shuffled_epsilon is not None:
             if want_error is not None or want_share is not None or reports is None:
                 raise UsageError("give --shuffled-epsilon with --reports, and without --want-error and --want-share")
-            local = LARGEST_EPSILON if epsilon is None else epsilon
-            both = _shuffled(task, Limits(shuffled_epsilon, 1e-8 if delta is None else delta, local), reports)
+            # With public axes a report hides among those of its stratum alone.
+            both = _shuffled(task, shuffled_epsilon, delta, epsilon, smallest or reports)
             result = both.plan
         elif delta is not None:
             raise UsageError("give --delta with --shuffled-epsilon only: a local guarantee has no delta")
@@ -142,9 +148,10 @@ def plan(
             if part is None or axes is not None
             else PlannedNumbers.of(part, result.chosen, result.epsilon, result.reports)
         )
+        public = None if smallest is None else _public(task, result, both, reports, smallest)
         sample = None if clients is None else least_sample(clients, result.reports)
         if out is not None:
-            _write(result, out, id, keys, dictionary, open_domain, both, axes, part)
+            _write(result, out, id, keys, dictionary, open_domain, both, axes, part, smallest)
     except ValueError as error:
         raise UsageError(str(error)) from None
     for sentence in epsilon_notes(result.epsilon):
@@ -158,8 +165,9 @@ def plan(
         **({} if sample is None else {"sample": {"clients": clients, "share": sample, "least_share": LEAST_SHARE}}),
         **({} if numbers is None else {"number": numbers.data()}),
         **({} if axes is None else {"strata": len(axes.strata), "item_error": _item_error(result, axes)}),
+        **({} if public is None else {"public": asdict(public)}),
     }
-    said = [*_of_numbers(numbers), *_broken_down(result, axes), *_asking(clients, sample)]
+    said = [*_of_numbers(numbers), *_broken_down(result, axes), *_openly(public, both), *_asking(clients, sample)]
     return Answer(data, [*_shown(result, domain, detection, out, both, part), *said])
 
 
@@ -177,16 +185,73 @@ def _of_numbers(numbers: PlannedNumbers | None) -> Iterator[RenderableType]:
 
 def _item_error(result: Plan, axes: AxesPart) -> float:
     """Return the standard error of an item, users: that of the sum of its cells, as if they were independent."""
-    return result.chosen.standard_error_users * math.sqrt(len(axes.strata))
+    return result.chosen.standard_error_users * math.sqrt(len(axes.private))
+
+
+@dataclass(frozen=True)
+class _Public:
+    """The price of public axes: standard errors in users of an item in the smallest stratum, and in all.
+
+    Attributes:
+        reports: of the smallest stratum that is shown.
+        stratum_error, total_error: in it, and in all strata together.
+        undivided_error: in all, if the campaign had no public axes.
+    """
+
+    reports: int
+    stratum_error: float
+    total_error: float
+    undivided_error: float
+
+
+def _smallest(public_by: list[str] | None, min_batch: int | None, reports: int | None) -> int | None:
+    """Return the fewest reports of a public stratum that is shown; None without public axes."""
+    if not public_by:
+        if min_batch is not None:
+            raise UsageError("--min-batch is of public strata: give --public-by too, or leave it out")
+        return None
+    smallest = 1000 if min_batch is None else min_batch
+    if reports is not None and smallest > reports:
+        raise UsageError(f"--min-batch is {smallest:,}, must be at most --reports, {reports:,}")
+    return smallest
+
+
+def _public(task: Task, result: Plan, both: ShuffledPlan | None, reports: int | None, smallest: int) -> _Public:
+    chosen, many = result.chosen, reports or result.reports
+    stratum, total = (
+        planner.candidate(chosen.mechanism, task, result.epsilon, number, dict(chosen.parameters)).standard_error_users
+        for number in (smallest, many)
+    )
+    undivided = total if both is None else shuffled_plan(task, both.limits, many).plan.chosen.standard_error_users
+    return _Public(smallest, stratum, total, undivided)
+
+
+def _openly(public: _Public | None, both: ShuffledPlan | None) -> Iterator[RenderableType]:
+    if public is None:
+        return
+    if both is not None:
+        yield _line(
+            "with public axes the shuffled epsilon holds only if an issuer authenticates senders (campaign new "
+            "--passes): otherwise invented reports could be all others of a stratum, and only the local epsilon holds"
+        )
+    price = (
+        "as without public axes, because a local epsilon holds whatever is told beside it"
+        if public.total_error == public.undivided_error
+        else f"{public.undivided_error:,.4g} without public axes: there a report hides among all"
+    )
+    yield _line(
+        f"public strata of {public.reports:,} reports or more: an item in one has an error of "
+        f"{public.stratum_error:,.4g} users; in all of them together {public.total_error:,.4g}, {price}"
+    )
 
 
 def _broken_down(result: Plan, axes: AxesPart | None) -> Iterator[RenderableType]:
-    if axes is None:
+    if axes is None or not axes.private.axes:
         return
     each, whole = f"{result.chosen.standard_error_users:,.4g}", f"{_item_error(result, axes):,.4g}"
     yield _line(
         f"broken down by {axes.words}: an item in one stratum has an error of {each} users; an item in all "
-        f"{len(axes.strata):,} strata one of about {whole}, because errors of cells add up in squares"
+        f"{len(axes.private):,} private strata one of about {whole}, because errors of cells add up in squares"
     )
 
 
@@ -230,10 +295,12 @@ def _domain(
         return size
     if (cells := size * len(axes.strata)) > MOST_ITEMS:
         raise UsageError(f"--by makes {cells:,} cells of items and strata, must be at most {MOST_ITEMS:,}")
-    return cells
+    return size * len(axes.private)
 
 
-def _shuffled(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
+def _shuffled(task: Task, shuffled: float, delta: float | None, epsilon: float | None, reports: int) -> ShuffledPlan:
+    most = LARGEST_EPSILON if epsilon is None else epsilon
+    limits = Limits(shuffled, 1e-8 if delta is None else delta, most)
     found = shuffled_plan(task, limits, reports)
     for sentence in delta_notes(limits.delta, reports):
         note(f"note: {sentence}")
@@ -266,6 +333,7 @@ def _write(
     both: ShuffledPlan | None,
     axes: AxesPart | None,
     part: NumberPart | None,
+    smallest: int | None,
 ) -> None:
     if id is None or not keys:
         raise UsageError("give --id and --keys with --out: a campaign file holds its name and the public keys")
@@ -285,8 +353,11 @@ def _write(
         number=part,
         axes=axes,
         settings=best.parameters,
-        # The shuffled limit holds for `result.reports` or more reports, so releases with fewer must be prevented.
-        shuffle=None if both is None else {"minimum_batch": result.reports, "delta": both.limits.delta},
+        shuffle={
+            # The shuffled limit holds for `result.reports` or more reports, so releases with fewer must be prevented.
+            **({} if both is None else {"minimum_batch": result.reports, "delta": both.limits.delta}),
+            **({} if smallest is None else {"minimum_batch": smallest}),
+        },
     ).write(out)
 
 

@@ -35,6 +35,7 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("plan", "epsilon"): ((*PLAN, "--reports", 10), ("0", *FEW)),
     ("plan", "reports"): ((*PLAN, "--epsilon", 1), ("0", *WHOLE)),
     ("plan", "shuffled-epsilon"): ((*PLAN, "--reports", 10), ("0", *FEW)),
+    ("plan", "min-batch"): ((*PLAN, "--reports", 10, "--epsilon", 1), ("0", *WHOLE)),
     ("plan", "delta"): ((*PLAN, "--reports", 10, "--shuffled-epsilon", 1), ("0", "1", *REAL)),
     ("plan", "dictionary-size"): (("plan", "--epsilon", 1, "--reports", 10), ("0", "1", *WHOLE)),
     ("plan", "count"): (("plan", "--epsilon", 1, "--reports", 10), ("0", "1024", *WHOLE)),

@@ -146,6 +146,36 @@ def test_bins_are_planned_as_items_and_their_quantiles_in_the_unit() -> None:
     refused(*ASKED, "--number", "0:9", "--dictionary-size", 5, says=["--number", "--dictionary-size"])
 
 
+def test_public_axes_cost_nothing_at_a_local_epsilon_and_at_a_shuffled_one_what_small_strata_do(
+    world: World, tmp_path: Path
+) -> None:
+    """The local epsilon that fits the smallest stratum is stated of the campaign; the total is then of all reports."""
+    axis = ("--public-by", f"platform={write_lines(tmp_path / 'platforms.txt', ['linux', 'mac'])}")
+    many = ("--reports", 10**6, "--dictionary-size", 100, "--mechanism", "grr", "--json")
+    local = done("plan", "--epsilon", 2, *many, *axis).json
+    assert local["public"]["total_error"] == local["public"]["undivided_error"]
+    assert local["public"]["total_error"] == done("plan", "--epsilon", 2, *many).json["chosen"]["standard_error_users"]
+    limits = ("--shuffled-epsilon", 1, "--delta", 1e-6)
+    undivided, totals = done("plan", *limits, *many).json, []
+    for smallest in (25_000, 5_000, 1_000):
+        told = done("plan", *limits, *many, *axis, "--min-batch", smallest).json
+        alone = done("plan", *limits, "--reports", smallest, *many[2:]).json
+        assert (told["epsilon"], told["public"]["reports"]) == (alone["epsilon"], smallest)
+        assert told["public"]["stratum_error"] == alone["chosen"]["standard_error_users"]
+        assert told["public"]["undivided_error"] == undivided["chosen"]["standard_error_users"]
+        totals.append(told["public"]["total_error"])
+    out, few = tmp_path / "told.json", ("plan", "--epsilon", 2, "--dictionary-size", 100, *axis)
+    refused(*few, "--reports", 1000, "--min-batch", 5000, says=["--min-batch", "1,000"])
+    refused("plan", "--epsilon", 2, *many, "--min-batch", 5000, says=["--public-by"])
+    refused("plan", "--number", "0:10", "--mean", "--epsilon", 2, "--reports", 1000, *axis, says=["--public-by"])
+    assert "issuer" in done("plan", *limits, *many[:-1], *axis, "--min-batch", 5000).out
+    items = ("--dictionary", world.dictionary, "--id", "told", "--keys", world.keys, "--out", out)
+    done("plan", "--epsilon", 2, "--reports", 10**6, *axis, "--min-batch", 5000, *items)
+    assert Campaign.read(out).shuffle.minimum_batch == 5000
+    # docs/adr/0059 states them.
+    assert [round(one) for one in (told["public"]["undivided_error"], *totals)] == [9, 55, 112, 212]
+
+
 def test_a_plan_names_the_sample_that_suffices() -> None:
     """The sample has too few clients with probability 1e-6 at most, by the binomial law; a smaller one has not."""
     asked = ("plan", "--dictionary-size", 1000, "--epsilon", 4, "--want-share", 0.001)
