@@ -72,6 +72,8 @@ class Site:
     def running(self) -> Iterator[Site]:
         """Run it for a block; what its containers said is printed if the block fails."""
         try:
+            # What a run left that was killed is not this one's.
+            self.down(volumes=True)
             self.up()
             yield self
         except BaseException:
