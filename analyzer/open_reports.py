@@ -14,7 +14,7 @@ from apache_beam.typehints import with_input_types, with_output_types
 from hushcount.arrays import Octets, Reports
 from hushcount.campaigns.campaign import Campaign
 from hushcount.oracles.mechanism import Mechanism
-from hushcount.strata import STRATUM_BYTES
+from hushcount.strata import stratum_numbers
 from keys.directories import KeyReference
 from keys.opening import Opener, Outcome
 
@@ -67,8 +67,8 @@ def _with_atoms(
     mechanism: Mechanism, sealed: Octets, content: Octets, outcomes: Octets
 ) -> np.ndarray[Any, np.dtype[np.void]]:
     reports = well_formed(mechanism, sealed, content, outcomes)
-    rows = np.empty(len(reports), dtype=[("atom", f"<u{STRATUM_BYTES}"), ("report", reports.dtype, reports.shape[1:])])
-    rows["atom"] = sealed[outcomes == Outcome.ACCEPTED, :STRATUM_BYTES].copy().view(f"<u{STRATUM_BYTES}").reshape(-1)
+    rows = np.empty(len(reports), dtype=[("atom", np.uint16), ("report", reports.dtype, reports.shape[1:])])
+    rows["atom"] = stratum_numbers(sealed[outcomes == Outcome.ACCEPTED])
     rows["report"] = reports
     return rows
 

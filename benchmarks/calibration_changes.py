@@ -38,6 +38,18 @@ ALPHA = 0.05
 _KEY = PrivateKey(bytes(range(32)))
 
 
+def collections(campaign: Campaign, items: UInt64Array, runs: Sequence[int]) -> Iterator[Counted]:
+    """Yield the result of each run, in which the same clients report their items, uint64[n], once more."""
+    mechanism, dictionary = campaign.require_frequency(), campaign.read_dictionary()
+    columns = tally_items(mechanism)
+    for run in runs:
+        counts = mechanism.new_tally(columns)
+        mechanism.accumulate(counts, mechanism.encode(items, SeededWords(7, run)), columns)
+        result = Counted(campaign, Tally(counts, len(items), columns))
+        result.__dict__["dictionary"] = dictionary
+        yield result
+
+
 @dataclass(frozen=True, eq=False)
 class Scene:
     """Two windows: an oracle, the shares of items in each window, and the groups that are compared.

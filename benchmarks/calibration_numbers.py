@@ -17,14 +17,12 @@ from typing import Literal
 
 import numpy as np
 
-from benchmarks.calibration_changes import Scene
+from benchmarks.calibration_changes import Scene, collections
 from hushcount.arrays import FloatArray, IntArray
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import Dictionary, in_random_order, items_of, tally_items
+from hushcount.campaigns.dictionary import Dictionary, in_random_order, items_of
 from hushcount.campaigns.parts import NumberPart
 from hushcount.numbers import edges_between
-from hushcount.oracles.simulation import SeededWords
-from hushcount.oracles.tally import Tally
 from hushcount.questions.counted import Counted
 from hushcount.questions.quantiles import Quantiles, quantiles, sums_of
 
@@ -88,15 +86,8 @@ class Setting:
         """Yield the result of each collection."""
         with TemporaryDirectory() as folder:
             campaign = self._campaign(Path(folder))
-            mechanism, dictionary = campaign.require_frequency(), campaign.read_dictionary()
-            items = np.repeat(items_of(mechanism, dictionary, [*self.part.bins.names, ""]), self.held)
-            columns = tally_items(mechanism)
-            for run in runs:
-                counts = mechanism.new_tally(columns)
-                mechanism.accumulate(counts, mechanism.encode(items, SeededWords(7, run)), columns)
-                result = Counted(campaign, Tally(counts, self.reports, columns))
-                result.__dict__["dictionary"] = dictionary
-                yield result
+            named = items_of(campaign.require_frequency(), campaign.read_dictionary(), [*self.part.bins.names, ""])
+            yield from collections(campaign, np.repeat(named, self.held), runs)
 
     def _campaign(self, folder: Path) -> Campaign:
         scene = Scene("", self.mechanism, self.epsilon, np.ones(self.bins), (1, 1))

@@ -16,12 +16,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.calibration_changes import Scene
+from benchmarks.calibration_changes import Scene, collections
 from hushcount.arrays import BoolArray, FloatArray
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import Dictionary, in_random_order, tally_items
-from hushcount.oracles.simulation import SeededWords
-from hushcount.oracles.tally import Tally
+from hushcount.campaigns.dictionary import Dictionary, in_random_order
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.shares import stratum_shares
 from hushcount.report_making import items_for
@@ -85,14 +83,8 @@ class Setting:
         values, by = self.clients
         with TemporaryDirectory() as folder:
             campaign = self._campaign(Path(folder))
-            mechanism, dictionary = campaign.require_frequency(), campaign.read_dictionary()
-            items, columns = items_for(campaign, dictionary, values, by=by), tally_items(mechanism)
-            for run in runs:
-                counts = mechanism.new_tally(columns)
-                mechanism.accumulate(counts, mechanism.encode(items, SeededWords(7, run)), columns)
-                result = Counted(campaign, Tally(counts, self.reports, columns))
-                result.__dict__["dictionary"] = dictionary
-                yield result
+            items = items_for(campaign, campaign.read_dictionary(), values, by=by)
+            yield from collections(campaign, items, runs)
 
     def _campaign(self, folder: Path) -> Campaign:
         strata = int(np.prod([len(values) + 1 for values in AXES.values()]))

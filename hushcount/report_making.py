@@ -17,7 +17,7 @@ from hushcount.errors import UsageError
 from hushcount.items import fault_of_text
 from hushcount.numbers import position_of, text_of_number
 from hushcount.randomness import SystemWords
-from hushcount.strata import COORDINATE, STRATUM_BYTES, Strata
+from hushcount.strata import COORDINATE, Strata, stratum_octets
 from hushcount.wire.sealing import Octets, Sealer
 
 
@@ -116,8 +116,7 @@ def strata_for(campaign: Campaign, values: int, by: Sequence[Mapping[str, str | 
     """
     if not campaign.stratum_bytes("reports"):
         return np.empty((values, 0), dtype=np.uint8)
-    places = _places(campaign.require_axes().public, values, by)
-    return places.astype(f"<u{STRATUM_BYTES}").view(np.uint8).reshape(values, STRATUM_BYTES)
+    return stratum_octets(_places(campaign.require_axes().public, values, by))
 
 
 def _places(strata: Strata, values: int, by: Sequence[Mapping[str, str | float]]) -> UInt64Array:

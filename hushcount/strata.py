@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from hushcount.arrays import UInt64Array
+from hushcount.arrays import Octets, UInt64Array
 from hushcount.errors import UsageError
 
 MOST_AXES = 8
@@ -30,10 +32,21 @@ COLUMN = "by."
 """What begins the name of an axis's column in a table, so that no axis has the name of another column."""
 OTHER = "other"
 """The coordinate of a client that has none, or one that the axis does not list."""
+_STRATUM = np.dtype(f"<u{STRATUM_BYTES}")
 _NAMED = 8
 _ROUNDS = 8
 _WORD_BYTES = 4
 _WORD = np.uint64(0xFFFFFFFF)
+
+
+def stratum_octets(numbers: npt.NDArray[np.integer[Any]]) -> Octets:
+    """Return uint8[n, STRATUM_BYTES], what is sent before the reports of public strata."""
+    return numbers.astype(_STRATUM).view(np.uint8).reshape(len(numbers), STRATUM_BYTES)
+
+
+def stratum_numbers(octets: Octets) -> npt.NDArray[np.uint16]:
+    """Return uint16[n], the public strata of reports, uint8[n, STRATUM_BYTES or more]."""
+    return octets[:, :STRATUM_BYTES].copy().view(_STRATUM).reshape(-1)
 
 
 @dataclass(frozen=True)

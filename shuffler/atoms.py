@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hushcount.strata import STRATUM_BYTES, Strata
+from hushcount.strata import STRATUM_BYTES, Strata, stratum_numbers, stratum_octets
 from shuffler.separate import Report
 
 Atom = tuple[int, ...]
@@ -20,39 +20,37 @@ Atom = tuple[int, ...]
 def partition(counts: Mapping[int, int], strata: Strata, minimum: int) -> tuple[Atom, ...]:
     """Return the atoms of a batch; none if the batch has fewer reports than the minimum.
 
-    Within each value of the first axis, strata below the minimum are merged with each other, and then with the smallest
-    others until the minimum is reached. Values that cannot reach it are pooled likewise, with atoms of other values.
+    Within each value of the first axis, strata below the minimum are merged with each other, and with the smallest
+    other stratum if they lack it together. Values that cannot reach it are pooled likewise, with an atom of others.
 
     Args:
         counts: reports of each stratum, after cap and copies; a stratum without reports may be left out.
         minimum: the minimum batch, at least 1.
     """
 
-    def reports(strata: Sequence[int]) -> int:
-        return sum(counts.get(stratum, 0) for stratum in strata)
+    def reports(atom: Atom) -> int:
+        return sum(counts.get(stratum, 0) for stratum in atom)
 
-    atoms: list[list[int]] = []
-    poor: list[int] = []
+    def merged(small: Atom, large: Sequence[Atom]) -> list[Atom]:
+        """Return the atoms, with the small one last, and joined with the least large one if it lacks the minimum."""
+        least_first = sorted(large, key=lambda atom: (reports(atom), atom))
+        if 0 < reports(small) < minimum and least_first:
+            small = tuple(sorted(small + least_first.pop(0)))
+        return [*least_first, small]
+
+    atoms: list[Atom] = []
+    poor: Atom = ()
     for of_value in strata.by_first:
-        rest = [stratum for stratum in of_value if reports([stratum]) < minimum]
-        large = [stratum for stratum in of_value if reports([stratum]) >= minimum]
-        while 0 < reports(rest) < minimum and large:
-            least = min(large, key=lambda stratum: (reports([stratum]), stratum))
-            large.remove(least)
-            rest.append(least)
-        if 0 < reports(rest) < minimum:
+        each = [(stratum,) for stratum in of_value]
+        small = tuple(stratum for (stratum,) in each if reports((stratum,)) < minimum)
+        *large, rest = merged(small, [one for one in each if reports(one) >= minimum])
+        atoms += large
+        if reports(rest) >= minimum:
+            atoms.append(rest)
+        elif reports(rest):
             poor += rest
-            continue
-        atoms += [[stratum] for stratum in large]
-        # Strata without a report are of no atom.
-        atoms += [rest] if reports(rest) else []
-    while 0 < reports(poor) < minimum and atoms:
-        least_atom = min(atoms, key=lambda atom: (reports(atom), sorted(atom)))
-        atoms.remove(least_atom)
-        poor += least_atom
-    if reports(poor) < minimum:
-        poor = []
-    return tuple(sorted(tuple(sorted(atom)) for atom in (*atoms, *([poor] if poor else []))))
+    # Strata without a report are of no atom, unless they are merged with others.
+    return tuple(sorted(atom for atom in merged(poor, atoms) if reports(atom) >= minimum))
 
 
 def in_atoms(records: bytes, report: Report, atoms: Sequence[Atom]) -> bytes:
@@ -61,6 +59,5 @@ def in_atoms(records: bytes, report: Report, atoms: Sequence[Atom]) -> bytes:
     of_stratum = np.zeros(report.strata, dtype=np.uint16)
     for number, atom in enumerate(atoms):
         of_stratum[list(atom)] = number
-    strata = octets[:, :STRATUM_BYTES].copy().view("<u2").reshape(-1)
-    octets[:, :STRATUM_BYTES] = of_stratum[strata].astype("<u2").view(np.uint8).reshape(-1, STRATUM_BYTES)
+    octets[:, :STRATUM_BYTES] = stratum_octets(of_stratum[stratum_numbers(octets)])
     return octets.tobytes()

@@ -21,13 +21,12 @@ from apache_beam.typehints import with_input_types, with_output_types
 from hushcount.arrays import UInt64Array
 from hushcount.randomness import SystemWords, Words, permutation
 from hushcount.reasons import rejected
-from hushcount.strata import STRATUM_BYTES
+from hushcount.strata import STRATUM_BYTES, stratum_numbers, stratum_octets
 from hushcount.wire.equality import first_of_equal, in_others
-from hushcount.wire.tags import TAG_BYTES, as_records, tags
+from hushcount.wire.tags import TAG_BYTES, as_octets, as_records, tags
 from shuffler.separate import NUMBER, Report, tag_keys_of
 
 _CHUNK = 1 << 12
-_STRATUM = np.dtype(f"<u{STRATUM_BYTES}")
 IN_STRATUM = "in_stratum_"
 """IN_STRATUM with the number of a public stratum is the name of a count: accepted reports of this stratum."""
 LOST_TO = "lost_to_"
@@ -117,10 +116,10 @@ def in_strata(records: npt.NDArray[np.bytes_], report: Report) -> npt.NDArray[np
     """
     if report.strata == 1 or not len(records):
         return records
-    octets = records.view(np.uint8).reshape(len(records), report.bytes).copy()
-    strata = np.minimum(octets[:, :STRATUM_BYTES].copy().view(_STRATUM), report.strata - 1).astype(_STRATUM)
-    octets[:, :STRATUM_BYTES] = strata.view(np.uint8)
-    order = np.argsort(strata.reshape(-1), kind="stable")
+    octets = as_octets(records).copy()
+    strata = np.minimum(stratum_numbers(octets), report.strata - 1)
+    octets[:, :STRATUM_BYTES] = stratum_octets(strata)
+    order = np.argsort(strata, kind="stable")
     return octets[order].view(records.dtype).reshape(-1)
 
 
@@ -128,16 +127,14 @@ def boxes_of(records: npt.NDArray[np.bytes_], report: Report) -> npt.NDArray[np.
     """Return the boxes of reports of S[n], without their strata."""
     if report.strata == 1:
         return records
-    octets = records.view(np.uint8).reshape(len(records), report.bytes)
-    return np.ascontiguousarray(octets[:, STRATUM_BYTES:]).view(f"S{report.box_bytes}").reshape(-1)
+    return np.ascontiguousarray(as_octets(records)[:, STRATUM_BYTES:]).view(f"S{report.box_bytes}").reshape(-1)
 
 
 def counted_in_strata(records: npt.NDArray[np.bytes_], report: Report) -> dict[int, int]:
     """Return how many reports of S[n] each public stratum has; none if there is only one stratum."""
     if report.strata == 1:
         return {}
-    octets = records.view(np.uint8).reshape(len(records), report.bytes)
-    strata, counts = np.unique(octets[:, :STRATUM_BYTES].copy().view(_STRATUM), return_counts=True)
+    strata, counts = np.unique(stratum_numbers(as_octets(records)), return_counts=True)
     return dict(zip(strata.tolist(), counts.tolist(), strict=True))
 
 
@@ -148,7 +145,7 @@ def joined(blocks: Iterable[bytes | memoryview], length: int) -> npt.NDArray[np.
 
 def tagged(sealed: npt.NDArray[np.bytes_], keys: UInt64Array) -> npt.NDArray[np.bytes_]:
     """Return S16[n], the tags of the reports of S[n]."""
-    return as_records(tags(sealed.view(np.uint8).reshape(len(sealed), sealed.itemsize), keys))
+    return as_records(tags(as_octets(sealed), keys))
 
 
 def allowed(of_reports: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_]) -> npt.NDArray[np.intp]:

@@ -24,7 +24,7 @@ from apache_beam.typehints import with_input_types, with_output_types
 from hushcount.arrays import UInt64Array
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.strata import STRATUM_BYTES
-from hushcount.wire.tags import TAG_BYTES, as_records, split, tags
+from hushcount.wire.tags import TAG_BYTES, as_octets, as_records, split, tags
 
 CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])
 """A claim says that a client sent the ciphertext with this tag. The cap needs no other data about a report."""
@@ -152,7 +152,7 @@ class Separate(_InPlaces):
         yield from self._begin(window)
         met = tag_keys_of(self._keys[0], meeting(window, self._meets))
         sealed, claims = strip(block, self._report, met)
-        octets = claims.view(np.uint8).reshape(len(claims), claims.itemsize)
+        octets = as_octets(claims)
         of_ciphertext = np.ascontiguousarray(octets[:, TOKEN_BYTES:]).view("<u4")
         of_client = tags(octets[:, :TOKEN_BYTES], tag_keys_of(self._keys[1], window))
         yield from split(sealed, of_ciphertext, self._places)
@@ -166,7 +166,7 @@ def strip(block: bytes, report: Report, keys: UInt64Array) -> tuple[npt.NDArray[
     `keys` are for the tags of ciphertexts.
     """
     envelopes = np.frombuffer(block, dtype=envelope_dtype(report.bytes))
-    octets = envelopes.view(np.uint8).reshape(len(envelopes), envelopes.itemsize)
+    octets = as_octets(envelopes)
     claims = np.empty(len(envelopes), dtype=CLAIM)
     claims["client_token"] = envelopes["client_token"]
     claims["tag"] = as_records(tags(octets[:, -report.box_bytes :], keys))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
@@ -334,17 +334,21 @@ class AxesPart(Part):
     @cached_property
     def strata(self) -> Strata:
         """The strata of all axes."""
-        return Strata(tuple(Axis(axis.name, axis.values) for axis in self.listed))
+        return _strata_of(self.listed)
 
     @cached_property
     def private(self) -> Strata:
         """The strata of the private axes: one, if there are none."""
-        return Strata(tuple(Axis(axis.name, axis.values) for axis in self.listed if not axis.public))
+        return _strata_of(axis for axis in self.listed if not axis.public)
 
     @cached_property
     def public(self) -> Strata:
         """The strata of the public axes: one, if there are none."""
-        return Strata(tuple(Axis(axis.name, axis.values) for axis in self.listed if axis.public))
+        return _strata_of(axis for axis in self.listed if axis.public)
+
+
+def _strata_of(axes: Iterable[AxisPart]) -> Strata:
+    return Strata(tuple(Axis(axis.name, axis.values) for axis in axes))
 
 
 class WindowsPart(Part):

@@ -18,8 +18,6 @@ from hushcount.questions.forging import forged_moves
 from hushcount.questions.power import level_of
 
 _ABOVE = float(np.finfo(np.float64).tiny)
-
-
 _NONE = np.empty(0)
 
 

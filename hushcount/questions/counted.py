@@ -148,13 +148,18 @@ class Parted:
         return self.sides[0]
 
 
+def axes_of(results: Sequence[Counted], *, public: bool) -> frozenset[str]:
+    """Return the names of the public axes, or of the private ones, that some results have."""
+    return frozenset(name for one in results for name in one.campaign.axes_that_are(public=public))
+
+
 def parted(groups: Sequence[Group], *sides: Sequence[Counted]) -> list[Parted]:
     """Return groups by their public coordinates, since each of these has other reports (docs/adr/0059).
 
     UsageError: a campaign has no such axis or coordinate, or an axis of a group is public in some campaigns only.
     """
-    campaigns = [one.campaign for side in sides for one in side]
-    public, private = ({name for one in campaigns for name in one.axes_that_are(public=kind)} for kind in (True, False))
+    results = [one for side in sides for one in side]
+    public, private = axes_of(results, public=True), axes_of(results, public=False)
     if both := public & private & {axis for group in groups for axis, _ in group.where}:
         raise UsageError(f"axis {min(both)!a} is public in some of these results only: ask for windows of one epoch")
     found: dict[Where, list[int]] = {}

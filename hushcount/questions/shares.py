@@ -9,7 +9,7 @@ Reference: docs/mathematics.md section 11.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,6 +46,14 @@ class StratumShares:
     stratum: FloatArray
     variances: tuple[FloatArray, FloatArray, FloatArray]
     repeats: int = 1
+
+    @classmethod
+    def added(cls, parts: Iterable[StratumShares]) -> StratumShares:
+        """Return the shares of the same groups in several results together, at least one."""
+        every = [*parts]
+        group, stratum = (np.sum([getattr(one, name) for one in every], axis=0) for name in ("group", "stratum"))
+        of_group, of_rest, of_stratum = np.sum([one.variances for one in every], axis=0)
+        return cls(group, stratum, (of_group, of_rest, of_stratum), max(one.repeats for one in every))
 
     @property
     def sampled(self) -> StratumShares:
@@ -100,14 +108,7 @@ def stratum_shares(results: Sequence[Counted], groups: Sequence[Group]) -> Strat
     Raises:
         UsageError: there are no reports, or a campaign lacks axes, an axis or a coordinate.
     """
-    added = added_up(results)
-    counts, variances = np.zeros((2, len(groups))), np.zeros((3, len(groups)))
-    for one in added:
-        each = _sums(one, StratumCells.of(one, groups))
-        counts += each[:2]
-        variances += each[2:]
-    repeats = max(repeats_of(one.campaign, one.tally.senders) for one in added)
-    return StratumShares(counts[0], counts[1], (variances[0], variances[1], variances[2]), repeats)
+    return StratumShares.added(shares_in(one, StratumCells.of(one, groups)) for one in added_up(results))
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +140,8 @@ class StratumCells:
         return np.stack([self.places, [*map(len, self.groups)]])
 
 
-def _sums(one: Counted, cells: StratumCells) -> FloatArray:
-    """Return float64[5, g]: counts of groups and strata, then the variances of groups, rests and strata."""
+def shares_in(one: Counted, cells: StratumCells) -> StratumShares:
+    """Return the shares of groups in one result, at least one report."""
     tally, mechanism, many = one.tally, one.campaign.require_frequency(), len(cells.groups)
     repeats = repeats_of(one.campaign, tally.senders)
     found = mechanism.sums(tally, [*cells.groups, *cells.strata]).repeated(repeats)
@@ -150,7 +151,7 @@ def _sums(one: Counted, cells: StratumCells) -> FloatArray:
     _, first, kind = np.unique(cells.kinds, axis=1, return_index=True, return_inverse=True)
     rests = [np.setdiff1d(cells.strata[cells.places[row]], cells.groups[row], assume_unique=True) for row in first]
     rest = repeats * noise_of(one, rests, kind.reshape(-1), stratum - group)
-    return np.stack([group, stratum, variances[:many], rest, variances[many + cells.places]])
+    return StratumShares(group, stratum, (variances[:many], rest, variances[many + cells.places]), repeats)
 
 
 def noise_of(one: Counted, groups: Sequence[UInt64Array], kinds: IntArray, counts: FloatArray) -> FloatArray:

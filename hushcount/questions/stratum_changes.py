@@ -14,10 +14,9 @@ from functools import cached_property
 import numpy as np
 
 from hushcount.arrays import FloatArray
-from hushcount.privacy.unit import repeats_of
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.mover import Limited, difference_limits
-from hushcount.questions.shares import StratumCells, StratumShares, noise_of, score_variance, stratum_shares
+from hushcount.questions.shares import StratumCells, StratumShares, noise_of, score_variance, shares_in
 from hushcount.questions.sides import added_up
 
 _NOTHING = 1e-9
@@ -89,22 +88,20 @@ def stratum_pairs(results: Sequence[Counted], before: Sequence[Group], after: Se
         before, after: the same groups of items in one and in another stratum; no report is in both.
 
     Raises:
-        UsageError: as in `stratum_shares`.
+        UsageError: as in `hushcount.questions.shares.stratum_shares`.
     """
-    added = added_up(results)
-    covariances = sum(_covariances(one, before, after) for one in added)
+    found = [_pairs_in(one, before, after) for one in added_up(results)]
     return StratumPairs(
-        stratum_shares(added, before), stratum_shares(added, after), np.asarray(covariances, dtype=np.float64)
+        StratumShares.added(one.before for one in found),
+        StratumShares.added(one.after for one in found),
+        np.sum([one.covariances for one in found], axis=0),
     )
 
 
-def _covariances(one: Counted, before: Sequence[Group], after: Sequence[Group]) -> FloatArray:
-    """Return float64[2, 2, g], users squared: `Cov(X, Y) = (Var(X + Y) - Var X - Var Y) / 2`."""
-    repeats, sides = (
-        repeats_of(one.campaign, one.tally.senders),
-        [StratumCells.of(one, each) for each in (after, before)],
-    )
-    shares = [stratum_shares([one], each) for each in (after, before)]
+def _pairs_in(one: Counted, before: Sequence[Group], after: Sequence[Group]) -> StratumPairs:
+    """Return the shares in one result; covariances: `Cov(X, Y) = (Var(X + Y) - Var X - Var Y) / 2`."""
+    sides = [StratumCells.of(one, each) for each in (after, before)]
+    shares = [shares_in(one, each) for each in sides]
     kinds = np.concatenate([side.kinds for side in sides])
     _, first, kind = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
     cells = [[[side.groups[row] for row in first], [side.strata[side.places[row]] for row in first]] for side in sides]
@@ -114,5 +111,5 @@ def _covariances(one: Counted, before: Sequence[Group], after: Sequence[Group]) 
             both = [np.concatenate(pair) for pair in zip(own, other, strict=True)]
             asked = ((both, own_count + other_count), (own, own_count), (other, other_count))
             joint, *alone = (noise_of(one, groups, kind.reshape(-1), count) for groups, count in asked)
-            at[place] = repeats * (joint - alone[0] - alone[1]) / 2.0
-    return found
+            at[place] = shares[0].repeats * (joint - alone[0] - alone[1]) / 2.0
+    return StratumPairs(shares[1], shares[0], found)

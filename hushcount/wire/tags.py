@@ -55,6 +55,11 @@ def as_records(tagged: Tags) -> npt.NDArray[np.bytes_]:
     return tagged.view(f"S{TAG_BYTES}").reshape(-1)
 
 
+def as_octets(records: np.ndarray[Any, Any]) -> Octets:
+    """Return records of one length as uint8[n, length]."""
+    return records.view(np.uint8).reshape(len(records), records.itemsize)
+
+
 def split(records: np.ndarray[Any, Any], tagged: Tags, places: int) -> Iterator[tuple[int, bytes]]:
     """Yield each place with blocks of its records; blocks are small enough for every engine.
 

@@ -82,7 +82,7 @@ def as_in(path: Path, axes: Sequence[str] = ()) -> Law:
     Raises:
         UsageError: the file has no value, an empty one, or more coordinates in a line than there are axes.
     """
-    counts = read_counts(path, [f"by.{axis}" for axis in axes])
+    counts = read_counts(path, [f"{COLUMN}{axis}" for axis in axes])
     if (most := max(value.count("\t") for value in counts)) > len(axes) > 0:
         raise UsageError(f"{path} has {most} coordinates in a line, must have those of {', '.join(axes)}")
     if "" in counts:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from rich.console import RenderableType
 
 from hushcount.errors import UsageError
-from hushcount.questions.counted import Group, parted
+from hushcount.questions.counted import Group, axes_of, parted
 from pipelines.console.answer import Answer, Sentence, finite
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
@@ -191,7 +191,7 @@ def stratum_difference(source: Source, sides: StratumSides, chosen: Chosen, show
 
     UsageError: strata are compared on public and on private axes.
     """
-    public = {name for one in source.counted for name in one.campaign.axes_that_are(public=True)}
+    public = axes_of(source.counted, public=True)
     told = tuple(one for one in sides.both.where if one[0] in public)
     source = source.within(told)
     both = replace(sides.both, where=tuple(one for one in sides.both.where if one not in told))

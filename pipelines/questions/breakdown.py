@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
-from hushcount.questions.counted import Counted, Group, parted
+from hushcount.questions.counted import Counted, Group, axes_of, parted
 from hushcount.strata import COLUMN, OTHER, Where
 from pipelines.console.options import coordinates
 from pipelines.questions.sources import Source
@@ -43,8 +43,7 @@ class Breakdown:
 
     def is_of_cells(self, results: Sequence[Counted]) -> bool:
         """Return whether coordinates on private axes are asked for, which the results only estimate."""
-        private = {name for one in results for name in one.campaign.axes_that_are(public=False)}
-        return not private.isdisjoint((*self.by, *dict(self.where)))
+        return not axes_of(results, public=False).isdisjoint((*self.by, *dict(self.where)))
 
     def groups(self, groups: Sequence[Group], results: Sequence[Counted]) -> tuple[Group, ...]:
         """Return each group in each stratum; a group's name tells its coordinates.
@@ -88,8 +87,7 @@ class Breakdown:
             yield lost
 
     def _shares(self, results: Sequence[Counted]) -> str:
-        public = {name for one in results for name in one.campaign.axes_that_are(public=True)}
-        told = public.intersection((*self.by, *dict(self.where)))
+        told = axes_of(results, public=True).intersection((*self.by, *dict(self.where)))
         of = f"with the same {' and '.join(sorted(told))}" if told else "of a window"
         return f"share: of all reports {of}{', not of those of a stratum' if self.is_of_cells(results) else ''}"
 

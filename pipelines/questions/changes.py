@@ -79,7 +79,12 @@ class Change:
     least_seen: float
 
 
-SCHEMA = pa.schema([(one.name, _TYPES[one.type]) for one in fields(Change)])
+def schema_of_rows(row: type) -> pa.Schema:
+    """Return the schema of a table with a row for each object of a dataclass, and a column for each field."""
+    return pa.schema([(one.name, _TYPES[one.type]) for one in fields(row)])
+
+
+SCHEMA = schema_of_rows(Change)
 """Columns of a table with one row for each change."""
 
 

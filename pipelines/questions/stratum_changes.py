@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +15,7 @@ from hushcount.questions.power import level_of
 from hushcount.questions.stratum_changes import stratum_pairs
 from hushcount.strata import Where
 from pipelines.questions.breakdown import Breakdown
-from pipelines.questions.changes import CONFIDENCE
-
-_TYPES: dict[Any, pa.DataType] = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+from pipelines.questions.changes import CONFIDENCE, schema_of_rows
 
 
 @dataclass(frozen=True)
@@ -60,6 +57,9 @@ class StratumChange:
     def is_known(self) -> bool:
         """Whether there are shares."""
         return not np.isnan(self.difference)
+
+
+_SCHEMA = schema_of_rows(StratumChange)
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,7 @@ def stratum_changes(
 
 def table_of(found: Sequence[StratumChange]) -> pa.Table:
     """Return a table with a row for each change and a column for each field; null: not known."""
+    columns = [[getattr(row, name) for row in found] for name in _SCHEMA.names]
     return pa.table(
-        {
-            one.name: pa.array([getattr(row, one.name) for row in found], _TYPES[one.type], from_pandas=True)
-            for one in fields(StratumChange)
-        }
+        [pa.array(each, one.type, from_pandas=True) for each, one in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
     )

@@ -6,7 +6,6 @@ import csv
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,13 +20,12 @@ from pipelines.questions.selection import declared_groups
 from pipelines.questions.sides import of_windows
 from pipelines.questions.sources import from_store
 from pipelines.questions.spans import Span
+from tests.support.breakdowns import FAR, ask, is_near
 from tests.support.collecting import collect
 from tests.support.jobs import done, refused, write_lines
 from tests.support.site import Site, at
 
 REPORTS, DAYS = 6_000, 2
-FAR = 6.0
-"""Standard errors that an estimate strays with a probability below 1e-8."""
 
 
 def lines(day: int) -> list[str]:
@@ -63,14 +61,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
         collect(site.store, path, lines(day), day=day)
     assert site.run(DAYS + 0.1).problems == []
     return site
-
-
-def ask(site: Site, question: str, *options: object) -> Any:
-    return done("ask", question, "--config", site.config, "--campaign", "parts", *options, "--json").json
-
-
-def is_near(row: dict[str, Any], count: float) -> bool:
-    return abs(float(row["count"]) - count) < FAR * max(row["standard_error"], 1.0)
 
 
 def test_every_item_is_counted_in_every_stratum_and_in_all(site: Site) -> None:

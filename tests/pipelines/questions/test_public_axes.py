@@ -35,13 +35,12 @@ from pipelines.outputs.counts import SEALED
 from pipelines.pages.figures import Choice, Figure, Trend
 from pipelines.questions.sources import from_store
 from pipelines.questions.spans import Span
+from tests.support.breakdowns import FAR, ask, is_near
 from tests.support.collecting import collect
 from tests.support.jobs import done, new_campaign, new_keys, refused, write_lines
 from tests.support.site import Site, at
 
 DAYS, MINIMUM = 2, 200
-FAR = 6.0
-"""Standard errors that an estimate strays with a probability below 1e-8."""
 PLATFORMS = ("linux", "mac")
 
 
@@ -76,14 +75,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
         collect(site.store, path, lines, day=day)
     assert site.run(DAYS + 0.1).problems == []
     return site
-
-
-def ask(site: Site, question: str, *options: object) -> Any:
-    return done("ask", question, "--config", site.config, "--campaign", "parts", *options, "--json").json
-
-
-def is_near(row: dict[str, Any], count: float) -> bool:
-    return abs(float(row["count"]) - count) < FAR * max(row["standard_error"], 1.0)
 
 
 def shuffled(site: Site, day: int) -> tuple[Path, dict[str, Any]]:
