@@ -10,17 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from hushcount.arrays import UInt64Array
+from hushcount.campaigns.axes import AxesPart
 from hushcount.campaigns.dictionary import MOST_ITEMS, Dictionary, in_random_order, other_item, read_dictionary
 from hushcount.campaigns.parts import (
     COLLECTOR,
     DAY_SECONDS,
     MOST_COLLECTORS,
     MOST_PASSES_A_DAY,
-    AxesPart,
     DictionaryPart,
     DiscoveryPart,
     Identifier,
@@ -189,14 +188,8 @@ class Campaign(Part):
         Raises:
             UsageError: the campaign lacks private axes, an axis or a coordinate.
         """
-        cells, axes = self.require_cells(), self.require_axes()
-        strata = {one: axes.private.places(dict(one)) for one in {*where} or {()}}
-        chosen = [strata[one] for one in where or [()] * len(groups)]
-        items = np.concatenate([np.repeat(group, len(one)) for group, one in zip(groups, chosen, strict=True)])
-        places = np.concatenate([np.tile(one, len(group)) for group, one in zip(groups, chosen, strict=True)])
-        sizes = [len(group) * len(one) for group, one in zip(groups, chosen, strict=True)]
-        # All at once, because the order of cells is computed for many of them as fast as for one.
-        return np.split(cells.number(items, places), np.cumsum(sizes)[:-1])
+        items = 0 if self.dictionary is None else self.dictionary.items
+        return self.require_axes().cells_of(items, groups, where)
 
     def require_axes(self) -> AxesPart:
         """Return what clients are broken down by; UsageError: nothing."""
@@ -211,8 +204,7 @@ class Campaign(Part):
 
     def require_cells(self) -> Cells:
         """Return the numbers of the cells of items and private strata; UsageError: the campaign has no axes."""
-        axes, items = self.require_axes(), 0 if self.dictionary is None else self.dictionary.items
-        return Cells(items, len(axes.private), bytes.fromhex(axes.key))
+        return self.require_axes().cells(0 if self.dictionary is None else self.dictionary.items)
 
     @property
     def public_strata(self) -> int:
@@ -233,11 +225,11 @@ class Campaign(Part):
     @property
     def axis_names(self) -> tuple[str, ...]:
         """The names of the axes, in the order of the file; empty without axes."""
-        return () if self.axes is None else tuple(axis.name for axis in self.axes.listed)
+        return self.axes_that_are(public=None)
 
-    def axes_that_are(self, *, public: bool) -> tuple[str, ...]:
-        """Return the names of the public axes, or of the private ones, in the order of the file."""
-        return () if self.axes is None else tuple(axis.name for axis in self.axes.listed if axis.public == public)
+    def axes_that_are(self, *, public: bool | None) -> tuple[str, ...]:
+        """Return the names of the public axes, of the private ones, or of all (None), in the order of the file."""
+        return () if self.axes is None else self.axes.named(public=public)
 
     @property
     def cells_an_item(self) -> int:

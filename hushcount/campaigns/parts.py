@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
@@ -28,7 +28,6 @@ from hushcount.formats.models import FileName, Hex32, Part, text_of
 from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.numbers import MOST_BINS, Bins, are_rising
 from hushcount.oracles.parameters import Parameters, Value
-from hushcount.strata import COORDINATE, MOST_AXES, MOST_STRATA, OTHER, Axis, Strata
 from hushcount.urls import MOST_SEGMENTS, Suffixes, Take, item_of_url
 from hushcount.window_starts import LAST, SPANS, Unit
 
@@ -77,13 +76,6 @@ _Suffix = Annotated[
 Host = Annotated[
     str,
     text_of(r"^[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63}){1,9}$", "must be a host in lower case, as news.example.com"),
-]
-_Coordinate = Annotated[
-    str,
-    text_of(
-        f"^{COORDINATE}$",
-        "must be 1 to 64 printable characters of ASCII without , = [ ] and without a space at an end",
-    ),
 ]
 _LARGE = re.compile(r"[1-9][0-9]{15,19}")  # a seed has 64 digits
 
@@ -283,72 +275,6 @@ class UrlPart(Part):
     def item_of(self, url: str, most: int, hosts: Collection[str] | None) -> str:
         """Return the text that stands for a URL (`item_of_url`)."""
         return item_of_url(url, self.segments, self._site_rules, most, hosts)
-
-
-class AxisPart(Part):
-    """What clients are broken down by: each reports its coordinate together with its value (docs/adr/0058, 0059)."""
-
-    name: Identifier
-    public: StrictBool = Field(
-        description="whether coordinates are told openly beside the sealed report; else each is randomised with the "
-        "value",
-    )
-    values: tuple[_Coordinate, ...] = Field(
-        min_length=1, max_length=MOST_STRATA - 1, description='the coordinates; another one counts as "other"'
-    )
-
-    @field_validator("values")
-    @classmethod
-    def _are_different(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        if OTHER in given:
-            raise ValueError(f"holds {OTHER}, which stands for all that are not listed: leave it out")
-        if twice := next((value for place, value in enumerate(given) if value in given[:place]), None):
-            raise ValueError(f"must be different, but {twice!a} is there twice")
-        return given
-
-
-class AxesPart(Part):
-    """The axes of a campaign, whose cells are numbered in a random order."""
-
-    listed: tuple[AxisPart, ...] = Field(min_length=1, max_length=MOST_AXES)
-    key: Hex32 = Field(description="key of the order of cells, drawn anew for each campaign")
-
-    @model_validator(mode="after")
-    def _check(self) -> AxesPart:
-        if len({axis.name for axis in self.listed}) < len(self.listed):
-            raise ValueError("listed: names must be different")
-        if len(self.strata) > MOST_STRATA:
-            sizes = " x ".join(str(len(axis.values) + 1) for axis in self.listed)
-            raise ValueError(f"listed: {sizes} = {len(self.strata):,} strata, must be at most {MOST_STRATA:,}")
-        return self
-
-    @property
-    def words(self) -> str:
-        """What clients are broken down by, as people say it."""
-        sizes = ", ".join(
-            f"{axis.name} ({len(axis.values) + 1}{', public' if axis.public else ''})" for axis in self.listed
-        )
-        told = "coordinates of public axes told openly, all others randomised with the value"
-        return f"{sizes}: {len(self.strata):,} strata, {told}"
-
-    @cached_property
-    def strata(self) -> Strata:
-        """The strata of all axes."""
-        return _strata_of(self.listed)
-
-    @cached_property
-    def private(self) -> Strata:
-        """The strata of the private axes: one, if there are none."""
-        return _strata_of(axis for axis in self.listed if not axis.public)
-
-    @cached_property
-    def public(self) -> Strata:
-        """The strata of the public axes: one, if there are none."""
-        return _strata_of(axis for axis in self.listed if axis.public)
-
-
-def _strata_of(axes: Iterable[AxisPart]) -> Strata:
-    return Strata(tuple(Axis(axis.name, axis.values) for axis in axes))
 
 
 class WindowsPart(Part):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +13,9 @@ from rich.padding import Padding
 from rich.text import Text
 from typer import Option
 
+from hushcount.campaigns.axes import AxesPart
 from hushcount.campaigns.dictionary import MOST_ITEMS
-from hushcount.campaigns.parts import AxesPart, NumberPart
+from hushcount.campaigns.parts import NumberPart
 from hushcount.errors import UsageError
 from hushcount.maths.probability import LARGEST_EPSILON
 from hushcount.oracles.catalogue import CATALOGUE, MEANS, frequency_oracle
@@ -32,6 +33,7 @@ from pipelines.files.item_files import read_listed, table_note
 from pipelines.jobs.axis_parts import axes_part
 from pipelines.jobs.number_bins import MEAN, number_part
 from pipelines.jobs.number_plans import PlannedNumbers, mean_error, plan_mean
+from pipelines.jobs.public_plans import PublicPrice, smallest_stratum
 
 _FALSE_POSITIVES_OF_ONE = 0.001
 """Probability of a false detection of one item in an open domain."""
@@ -113,7 +115,7 @@ def plan(
         "--want-share": want_share, "--shuffled-epsilon": shuffled_epsilon,
         "--public-by": public_by,
     }  # fmt: skip
-    smallest = _smallest(public_by, min_batch, reports)
+    smallest = smallest_stratum(public_by, min_batch, reports)
     names = _mean_alone(of_items) if mean else _names(mechanism, axes, part)
     domain = _domain(dictionary_size, dictionary, open_domain, axes, part)
     if clients is not None and (want_share is None or epsilon is None or out is not None):
@@ -148,7 +150,7 @@ def plan(
             if part is None or axes is not None
             else PlannedNumbers.of(part, result.chosen, result.epsilon, result.reports)
         )
-        public = None if smallest is None else _public(task, result, both, reports, smallest)
+        public = None if smallest is None else PublicPrice.of(task, result, both, reports or result.reports, smallest)
         sample = None if clients is None else least_sample(clients, result.reports)
         if out is not None:
             _write(result, out, id, keys, dictionary, open_domain, both, axes, part, smallest)
@@ -167,7 +169,12 @@ def plan(
         **({} if axes is None else {"strata": len(axes.strata), "item_error": _item_error(result, axes)}),
         **({} if public is None else {"public": asdict(public)}),
     }
-    said = [*_of_numbers(numbers), *_broken_down(result, axes), *_openly(public, both), *_asking(clients, sample)]
+    said = [
+        *_of_numbers(numbers),
+        *_broken_down(result, axes),
+        *_openly(public, both is not None),
+        *_asking(clients, sample),
+    ]
     return Answer(data, [*_shown(result, domain, detection, out, both, part), *said])
 
 
@@ -188,61 +195,9 @@ def _item_error(result: Plan, axes: AxesPart) -> float:
     return result.chosen.standard_error_users * math.sqrt(len(axes.private))
 
 
-@dataclass(frozen=True)
-class _Public:
-    """The price of public axes: standard errors in users of an item in the smallest stratum, and in all.
-
-    Attributes:
-        reports: of the smallest stratum that is shown.
-        stratum_error, total_error: in it, and in all strata together.
-        undivided_error: in all, if the campaign had no public axes.
-    """
-
-    reports: int
-    stratum_error: float
-    total_error: float
-    undivided_error: float
-
-
-def _smallest(public_by: list[str] | None, min_batch: int | None, reports: int | None) -> int | None:
-    """Return the fewest reports of a public stratum that is shown; None without public axes."""
-    if not public_by:
-        if min_batch is not None:
-            raise UsageError("--min-batch is of public strata: give --public-by too, or leave it out")
-        return None
-    smallest = 1000 if min_batch is None else min_batch
-    if reports is not None and smallest > reports:
-        raise UsageError(f"--min-batch is {smallest:,}, must be at most --reports, {reports:,}")
-    return smallest
-
-
-def _public(task: Task, result: Plan, both: ShuffledPlan | None, reports: int | None, smallest: int) -> _Public:
-    chosen, many = result.chosen, reports or result.reports
-    stratum, total = (
-        planner.candidate(chosen.mechanism, task, result.epsilon, number, dict(chosen.parameters)).standard_error_users
-        for number in (smallest, many)
-    )
-    undivided = total if both is None else shuffled_plan(task, both.limits, many).plan.chosen.standard_error_users
-    return _Public(smallest, stratum, total, undivided)
-
-
-def _openly(public: _Public | None, both: ShuffledPlan | None) -> Iterator[RenderableType]:
-    if public is None:
-        return
-    if both is not None:
-        yield _line(
-            "with public axes the shuffled epsilon holds only if an issuer authenticates senders (campaign new "
-            "--passes): otherwise invented reports could be all others of a stratum, and only the local epsilon holds"
-        )
-    price = (
-        "as without public axes, because a local epsilon holds whatever is told beside it"
-        if public.total_error == public.undivided_error
-        else f"{public.undivided_error:,.4g} without public axes: there a report hides among all"
-    )
-    yield _line(
-        f"public strata of {public.reports:,} reports or more: an item in one has an error of "
-        f"{public.stratum_error:,.4g} users; in all of them together {public.total_error:,.4g}, {price}"
-    )
+def _openly(public: PublicPrice | None, is_shuffled: bool) -> Iterator[RenderableType]:
+    if public is not None:
+        yield from map(_line, public.words(is_shuffled=is_shuffled))
 
 
 def _broken_down(result: Plan, axes: AxesPart | None) -> Iterator[RenderableType]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from hushcount.campaigns.parts import AxesPart
+from hushcount.campaigns.axes import AxesPart
 from hushcount.errors import UsageError
 from hushcount.formats.reading import validated
 from hushcount.randomness import SystemWords, hex_seed

@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hushcount.campaigns.axes import AxesPart
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dictionary
 from hushcount.campaigns.parts import (
     COLLECTOR,
     USUAL_VALUE_BYTES,
-    AxesPart,
     NumberPart,
     PassesPart,
     SamplePart,

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount.budget import Budget
+from hushcount.campaigns.axes import AxesPart
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import tally_items
-from hushcount.campaigns.parts import AxesPart
 from hushcount.client import Client
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.reading import validated

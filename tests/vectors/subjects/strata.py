@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hushcount.campaigns.parts import AxesPart
+from hushcount.campaigns.axes import AxesPart
 from hushcount.errors import FormatError
 from hushcount.formats.reading import validated
 from hushcount.strata import Cells
