@@ -187,17 +187,17 @@ def changes(
     with half of the error. So it is careful: clients of the two sides need not be independent.
 
     Args:
-        before, after: of campaigns with the same bins.
+        before, after: of numbers of one unit.
         looks: number of all intervals that hold together.
 
     Raises:
         UsageError: as in `quantiles`.
     """
-    half, bins = (1.0 + confidence) / 2.0, after.bins
+    half = (1.0 + confidence) / 2.0
     sides = [quantiles(sums, shares, half, looks, sampled=True) for sums in (before, after)]
 
     def rise(first: tuple[int, int], then: tuple[int, int]) -> tuple[float, float]:
-        (old_low, old_high), (new_low, new_high) = bins.ends(*first), bins.ends(*then)
+        (old_low, old_high), (new_low, new_high) = before.bins.ends(*first), after.bins.ends(*then)
         low = -math.inf if new_low is None or old_high is None else new_low - old_high
         return low, math.inf if new_high is None or old_low is None else new_high - old_low
 

@@ -49,16 +49,21 @@ def quantile(
     end: options.RangeTo = None,
     month: options.Month = None,
     where: options.Coordinates = None,
+    edges: options.EdgesOut = None,
     out: options.OutTable = None,
 ) -> Answer:
     """Use it for numbers: the median and other percentiles of each window, with intervals.
 
+    With --edges it also writes a file for hushcount campaign new --after FILE --bins: with the next epoch's bins these
+    intervals become narrower. It takes all windows of the answer together, which must have the same bins.
+
     Example: hushcount ask quantile --at 50%,99% --last 7
     """
+    from hushcount.formats.whole_files import write_once
     from hushcount.questions.sides import added_up
     from pipelines.questions import answer_tables, answers, number_sentences, sentences
     from pipelines.questions.breakdown import in_stratum
-    from pipelines.questions.numbers import quantile_table
+    from pipelines.questions.numbers import edges_of_next_epoch, quantile_table
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
@@ -72,6 +77,10 @@ def quantile(
         *said,
         *sentences.of_results(source.counted, source.zone),
     ]
+    if edges is not None:
+        made = edges_of_next_epoch(source.counted, shares, private)
+        write_once(edges, "file of edges", "\n".join(made) + "\n")
+        says.append(f"{edges} has {len(made)} edges: hushcount campaign new --after CAMPAIGN.json --bins {edges}")
     return answers.answer("quantile", [source], table, [answer_tables.quantiles(source, table)], says, out)
 
 

@@ -142,10 +142,11 @@ def new_campaign(
     from pipelines.deployment.settings import Deployment
 
     settings, objective = options.parse_settings(set_)
-    domain = _Domain(dictionary, number_part(number, bins, unit, count, mean), flag, open_domain).checked()
+    before = None if after is None else _before(after, id, epoch)
+    numbers = number_part(number, bins, _unit(unit, bins, before), count, mean)
+    domain = _Domain(dictionary, numbers, flag, open_domain).checked()
     if dictionary is not None and (said := table_note(dictionary, read_listed(dictionary))):
         note(f"warning: {said}")
-    before = None if after is None else _before(after, id, epoch)
     if before is not None:
         id = before.id
         memory = before.memory if memory is None else memory
@@ -229,6 +230,12 @@ def _write(campaign: Campaign, out: Path, issued: PassKeys | None) -> None:
         keys_of(campaign, issued)
         write_over(passes_beside(out, campaign.id), issued.model_dump_json(), 0o644)
     campaign.write(out)
+
+
+def _unit(unit: str | None, bins: str | None, before: Campaign | None) -> str | None:
+    """Return the unit of numbers; other bins keep that of the epoch before."""
+    kept = None if before is None or before.number is None or bins is None else before.number.unit
+    return kept if unit is None else unit
 
 
 def _before(path: Path, id: str | None, epoch: int | None) -> Campaign:

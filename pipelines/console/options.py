@@ -179,6 +179,9 @@ FromRight = Annotated[bool, Option("--from-right", help="The last part of a path
 Show = Annotated[int, Option("--show", help="Rows to show; --json and --out have all.", min=1, max=MOST_ITEMS)]
 OutTable = Annotated[str | None, Option("--out", help="Table to write, .csv or .parquet.")]
 At = Annotated[str, Option("--at", help="Percentiles, with commas between them; each above 0 and below 100%.")]
+EdgesOut = Annotated[
+    Path | None, Option("--edges", help="File to write: edges of the next epoch's bins, near these percentiles.")
+]
 Together = Annotated[bool, Option("--together", help="Of all windows together, not of each.")]
 Population = Annotated[int | None, whole("Scale a sample to so many clients, as 1e8.", "--population")]
 Plot = Annotated[Path | None, Option("--plot", help="Chart to write, .png or .svg, with error bands.")]

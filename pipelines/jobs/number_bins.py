@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -10,12 +11,14 @@ from pydantic import ValidationError
 from hushcount.campaigns.parts import NumberPart
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
-from hushcount.numbers import MOST_BINS, count_edges, edges_between, text_of_number
+from hushcount.numbers import MOST_BINS, Bins, count_edges, edges_between, text_of_number
 from pipelines.console.options import USUAL_BINS
 from pipelines.files.item_files import read_listed
 
 _SCALES = ("linear", "log")
 _DIGITS = 9
+_PARTS = 4
+"""Bins into which the interval of a quantile is cut for the next epoch."""
 MEAN = "line"
 """The mechanism that is taken for a mean."""
 
@@ -80,3 +83,30 @@ def _range(number: str) -> tuple[float, float]:
     if not -math.inf < low < high < math.inf:
         raise UsageError(f"number is {number!r}, must be a lowest and a highest number, as in 0:60000")
     return low, high
+
+
+def edges_near(bins: Bins, intervals: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """Return the edges of an epoch's bins that are narrow around the quantiles of the epoch before (docs/adr/0060).
+
+    Each interval is cut into four bins, of equal ratios if it is above 0, and else of equal width. The lowest and the
+    highest edge stay, so that a quantile that moves away is still seen.
+
+    Args:
+        bins: of the epoch before.
+        intervals: first and last place of the bins that may have each quantile.
+
+    Raises:
+        UsageError: no interval can be cut, because each is a single count, or lies below or above all edges.
+    """
+    edges, last = bins.values, len(bins.values) - 1
+    spans = [(max(first - 1, 0), min(then, last)) for first, then in intervals]
+    if bins.are_counts or all(first == then for first, then in spans):
+        raise UsageError(
+            "these quantiles are of single counts, or below or above all edges: give --number LOW:HIGH or --bins FILE "
+            "of another range to the next epoch"
+        )
+    found = {edges[place]: bins.edges[place] for place in (0, last, *(place for span in spans for place in span))}
+    for low, high in ((edges[first], edges[then]) for first, then in spans if first < then):
+        within = edges_between(low, high, _PARTS + 1, "log" if low > 0 else "linear")[:-1]
+        found |= {float(edge): edge for edge in within}
+    return tuple(found[edge] for edge in sorted(found))

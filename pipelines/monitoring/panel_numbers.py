@@ -82,12 +82,13 @@ def _histogram(shown: Shown, newest: Counted) -> Figure:
 
 
 def _percentile(shown: Shown, at: float, found: Sequence[Mapping[str, Any]]) -> Figure:
-    bins = bins_of(shown.source.counted)
+    each = [bins_of([one]) for one in shown.source.counted]
+    edges = sorted(edge for bins in each for edge in (bins.values[0], bins.values[-1]))
     rows = tuple(
         Row(
             shown.windows.get(row["window"], row["window"]),
             (row["bin"], row["interval"], row["interval_all"], f"{row['reports']:,}"),
-            _span(row, bins.values),
+            _span(row, edges),
             facts=row,
         )
         for row in found
@@ -101,7 +102,7 @@ def _percentile(shown: Shown, at: float, found: Sequence[Mapping[str, Any]]) -> 
         "intervals",
         _QUANTILE_HEADS,
         rows,
-        axis=bins.unit or "number",
+        axis=each[-1].unit or "number",
         most=len(rows),
         notes=_QUANTILE_NOTES,
     )

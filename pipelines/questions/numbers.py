@@ -8,11 +8,13 @@ from itertools import zip_longest
 
 import pyarrow as pa
 
+from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.means import Measured, change_of, mean_of, range_of
 from hushcount.questions.quantiles import bins_of, changes, quantiles, sums_of
 from hushcount.strata import Where
+from pipelines.jobs.number_bins import edges_near
 from pipelines.jobs.table_files import schema_of
 from pipelines.questions.sums import TOTALS, totals_table
 
@@ -78,9 +80,10 @@ def quantile_table(
         where: as in `hushcount.questions.quantiles.sums_of`.
 
     Raises:
-        UsageError: for the same reasons as in `hushcount.questions.quantiles`, or results have different bins.
+        UsageError: for the same reasons as in `hushcount.questions.quantiles`, or numbers have different units.
     """
-    bins_of(results)
+    if len(units := {bins_of([one]).unit for one in results}) > 1:
+        raise UsageError(f"numbers are in {' and '.join(sorted(units))}: ask for windows of one unit")
     confidence, looks, rows = (levels or Levels()).confidence, (2 * len(results) - 1) * len(shares), []
     sums = [sums_of([one], where) for one in results]
     for place, one in enumerate(results):
@@ -108,6 +111,15 @@ def quantile_table(
             }
             rows.append(row)
     return pa.Table.from_pylist(rows, QUANTILES)
+
+
+def edges_of_next_epoch(results: Sequence[Counted], shares: Sequence[float], where: Where = ()) -> tuple[str, ...]:
+    """Return the edges of bins that are narrow around quantiles of all clients, as results show them together.
+
+    UsageError: as in `quantile_table`; or as in `pipelines.jobs.number_bins.edges_near`.
+    """
+    sums = sums_of(results, where)
+    return edges_near(sums.bins, [one.together for one in quantiles(sums, shares, sampled=True).found])
 
 
 def _rise(interval: tuple[float, float], end: str) -> dict[str, float | None]:
