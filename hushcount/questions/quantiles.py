@@ -69,11 +69,14 @@ class Quantiles:
         reports: n, of all results, with those that hold no number.
         bins: of the campaign.
         found: one for each share.
+        are_known: whether the number of numbers is significantly above 0 among all intervals. If it is not, as in a
+            stratum that may be empty, only the intervals mean anything.
     """
 
     reports: int
     bins: Bins
     found: tuple[Quantile, ...]
+    are_known: bool = True
 
 
 def bins_of(results: Sequence[Counted]) -> Bins:
@@ -175,7 +178,8 @@ def quantiles(
         # The isotonic regression of the scores reaches 0 where their running sum is least.
         at = int(np.argmin(np.concatenate([[0.0], np.cumsum(score)])))
         found.append(Quantile(share, at, *(_interval(score, z * error, at) for z in levels)))
-    return Quantiles(sums.reports, sums.bins, tuple(found))
+    are_known = sums.total > levels[1] * math.sqrt(sums.variances[2])
+    return Quantiles(sums.reports, sums.bins, tuple(found), are_known)
 
 
 def changes(

@@ -16,6 +16,7 @@ def mean(
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
     month: options.Month = None,
+    by: options.By = None,
     where: options.Coordinates = None,
     out: options.OutTable = None,
 ) -> Answer:
@@ -23,17 +24,21 @@ def mean(
 
     Example: hushcount ask mean --last 7
     """
-    from hushcount.questions.sides import added_up
     from pipelines.questions import answer_tables, answers, number_sentences, sentences
-    from pipelines.questions.breakdown import in_stratum
-    from pipelines.questions.numbers import mean_table
+    from pipelines.questions.breakdown import Breakdown
+    from pipelines.questions.numbers import mean_table, windows_of
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
-    source, _, said = in_stratum(source, where)
-    table = mean_table(added_up(source.counted) if together else source.counted)
-    says = [*number_sentences.of_means(source, table), *said, *sentences.of_results(source.counted, source.zone)]
+    of = Breakdown.of(by, where)
+    table = mean_table(windows_of(of.parts(source.counted), together=together))
+    says = [
+        *number_sentences.of_means(source, table),
+        *number_sentences.of_where(of),
+        *of.lost(source.counted),
+        *sentences.of_results(source.counted, source.zone),
+    ]
     return answers.answer("mean", [source], table, [answer_tables.means(source, table)], says, out)
 
 
@@ -48,6 +53,7 @@ def quantile(
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
     month: options.Month = None,
+    by: options.By = None,
     where: options.Coordinates = None,
     edges: options.EdgesOut = None,
     out: options.OutTable = None,
@@ -60,25 +66,26 @@ def quantile(
     Example: hushcount ask quantile --at 50%,99% --last 7
     """
     from hushcount.formats.whole_files import write_once
-    from hushcount.questions.sides import added_up
     from pipelines.questions import answer_tables, answers, number_sentences, sentences
-    from pipelines.questions.breakdown import in_stratum
-    from pipelines.questions.numbers import edges_of_next_epoch, quantile_table
+    from pipelines.questions.breakdown import Breakdown
+    from pipelines.questions.numbers import edges_of_next_epoch, quantile_table, windows_of
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
     shares = [options.share_of(one, "at") for one in at.split(",")]
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
-    source, private, said = in_stratum(source, where)
-    table = quantile_table(added_up(source.counted) if together else source.counted, shares, where=private)
+    of = Breakdown.of(by, where)
+    strata = of.parts(source.counted)
+    table = quantile_table(windows_of(strata, together=together), shares)
     says = [
         number_sentences.of_quantiles(table),
         *number_sentences.of_numbers(source),
-        *said,
+        *number_sentences.of_where(of),
+        *of.lost(source.counted),
         *sentences.of_results(source.counted, source.zone),
     ]
     if edges is not None:
-        made = edges_of_next_epoch(source.counted, shares, private)
+        made = edges_of_next_epoch(strata, shares)
         write_once(edges, "file of edges", "\n".join(made) + "\n")
         says.append(f"{edges} has {len(made)} edges: hushcount campaign new --after CAMPAIGN.json --bins {edges}")
     return answers.answer("quantile", [source], table, [answer_tables.quantiles(source, table)], says, out)
@@ -93,6 +100,7 @@ def histogram(
     first: options.RangeFrom = None,
     end: options.RangeTo = None,
     month: options.Month = None,
+    by: options.By = None,
     where: options.Coordinates = None,
     out: options.OutTable = None,
 ) -> Answer:
@@ -101,21 +109,21 @@ def histogram(
     Example: hushcount ask histogram --last 7
     """
     from pipelines.questions import answer_tables, answers, number_sentences, sentences
-    from pipelines.questions.breakdown import in_stratum
-    from pipelines.questions.numbers import histogram_table
+    from pipelines.questions.breakdown import Breakdown
+    from pipelines.questions.numbers import bin_groups, histogram_table
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month), usual=1)
-    source, private, said = in_stratum(source, where)
-    table = histogram_table(source.counted, where=private)
+    of = Breakdown.of(by, where)
+    groups = bin_groups(source.counted, of)
+    table = of.columns(histogram_table(source.counted, groups), groups, "bin")
     title = f"{answer_tables.title_of(source)}: counts ± errors of all bins"
     says = [
         sentences.of_totals(table.num_rows),
         *number_sentences.of_numbers(source),
-        *said,
+        *of.words(source.counted, groups),
         *sentences.of_other(source.counted),
         *sentences.of_results(source.counted, source.zone),
     ]
-    people = [answer_tables.largest(title, table.to_pylist(), "bin")]
-    return answers.answer("histogram", [source], table, people, says, out)
+    return answers.answer("histogram", [source], table, answer_tables.histograms(title, table), says, out)

@@ -14,6 +14,7 @@ from pipelines.monitoring.count_rows import HEADS, count_row
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Prose, Row, Span
 from pipelines.pages.text import sentence
+from pipelines.questions.breakdown import Stratum
 from pipelines.questions.numbers import histogram_table, mean_table, quantile_table
 
 _NAMES = {0.5: "Median", 0.9: "90th percentile", 0.99: "99th percentile"}
@@ -42,7 +43,7 @@ def numbers_of(shown: Shown) -> Iterator[Block]:
         return
     yield _histogram(shown, newest)
     try:
-        rows = quantile_table(shown.source.counted, tuple(_NAMES)).to_pylist()
+        rows = quantile_table([Stratum((), shown.source.counted)], tuple(_NAMES)).to_pylist()
     except UsageError as error:
         yield Prose(f"{shown.key}-percentiles", "Percentiles", (sentence(error),))
         return
@@ -58,7 +59,7 @@ def _means(shown: Shown) -> Figure:
             Span(row["mean"], row["low"], row["high"], row["low_all"], row["high_all"], named=True),
             facts=row,
         )
-        for row in mean_table(shown.source.counted).to_pylist()
+        for row in mean_table([Stratum((), shown.source.counted)]).to_pylist()
     )
     newest, part = rows[-1], range_of(shown.source.counted)
     unit = f" {part.unit}" if part.unit else ""
@@ -87,13 +88,13 @@ def _percentile(shown: Shown, at: float, found: Sequence[Mapping[str, Any]]) -> 
     rows = tuple(
         Row(
             shown.windows.get(row["window"], row["window"]),
-            (row["bin"], row["interval"], row["interval_all"], f"{row['reports']:,}"),
+            (row["bin"] or "unknown", row["interval"], row["interval_all"], f"{row['reports']:,}"),
             _span(row, edges),
             facts=row,
         )
         for row in found
     )
-    says = (f"{rows[-1].name}: {found[-1]['bin']}, in {found[-1]['interval']} with 95 %.",)
+    says = (f"{rows[-1].name}: {rows[-1].cells[0]}, in {found[-1]['interval']} with 95 %.",)
     key, name = f"{shown.key}-at-{100 * at:g}", _NAMES[at]
     return Figure(
         key,
@@ -108,8 +109,10 @@ def _percentile(shown: Shown, at: float, found: Sequence[Mapping[str, Any]]) -> 
     )
 
 
-def _span(row: Mapping[str, Any], edges: Sequence[float]) -> Span:
+def _span(row: Mapping[str, Any], edges: Sequence[float]) -> Span | None:
     """Return what is drawn of a quantile; where there is no end, the first or the last of all edges is drawn."""
+    if row["bin"] is None:
+        return None
     low, high, *ends = (
         edges[0 if "low" in name else -1] if row[name] is None else row[name]
         for name in ("bin_low", "bin_high", *_ENDS)

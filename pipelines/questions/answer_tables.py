@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from rich.console import RenderableType
 
 from hushcount.collection.windows import is_window
 from hushcount.questions.means import range_of
+from hushcount.strata import COLUMN
 from pipelines.console.charts import Bar, sparkline
 from pipelines.console.number_text import numeral
 from pipelines.console.tables import Table
@@ -170,24 +172,46 @@ def _share(row: Row, column: str) -> float:
     return share_of(row[column], row["reports"])
 
 
+def histograms(title: str, table: pa.Table) -> Iterator[Table]:
+    """Yield the rows of `histogram_table` as `largest` shows them, one table for each stratum of a breakdown."""
+    for stratum, rows in groupby(table.to_pylist(), _stratum_of):
+        yield largest(f"{title}, {stratum}" if stratum else title, list(rows), "bin")
+
+
+def _stratum_of(row: Row) -> str:
+    return ", ".join(value for name, value in row.items() if name.startswith(COLUMN))
+
+
 def quantiles(source: Source, table: pa.Table) -> Table:
     """Return a table with a row for each window and share of `quantile_table`, with intervals for all rows together."""
+    columns: dict[str, Callable[[Row], str]] = {
+        "at most": lambda row: f"{100 * row['at']:g}%",
+        "quantile": lambda row: row["bin"] or "unknown",
+        "95 % interval": lambda row: row["interval_all"],
+        "change, 95 %": _rise,
+    }
+    words = ("quantile", "95 % interval", "change, 95 %")
+    return _of_numbers(source, f"{title_of(source)}: quantiles", table, columns, words)
+
+
+def _of_numbers(
+    source: Source, title: str, table: pa.Table, columns: Mapping[str, Callable[[Row], str]], words: Sequence[str] = ()
+) -> Table:
+    """Return a table with the coordinates of each row, its window and its reports before some columns.
+
+    A column that is empty in all rows is left out, and that of windows if a breakdown is of one window.
+    """
     rows = table.to_pylist()
     short = source.names(row["window"] for row in rows)
-    lines = [
-        (
-            short[row["window"]],
-            f"{row['reports']:,}",
-            f"{100 * row['at']:g}%",
-            row["bin"],
-            row["interval_all"],
-            _rise(row),
-        )
-        for row in rows
-    ]
-    heads = ("window", "reports", "at most", "quantile", "95 % interval", "change, 95 %")
-    words = ("window", "quantile", "95 % interval", "change, 95 %")
-    return Table(f"{title_of(source)}: quantiles", heads, lines, words=words)
+    told: dict[str, Callable[[Row], str]] = {
+        "stratum": _stratum_of,
+        "window": lambda row: "" if _stratum_of(row) and len(short) == 1 else short[row["window"]],
+        "reports": lambda row: f"{row['reports']:,}",
+        **columns,
+    }
+    cells = {head: [text(row) for row in rows] for head, text in told.items()}
+    kept = {head: texts for head, texts in cells.items() if any(texts)}
+    return Table(title, tuple(kept), list(zip(*kept.values(), strict=True)), words=("stratum", "window", *words))
 
 
 def _rise(row: Row) -> str:
@@ -200,21 +224,17 @@ def _rise(row: Row) -> str:
 
 def means(source: Source, table: pa.Table) -> Table:
     """Return a table with a row for each window of `mean_table`, with intervals for all rows together."""
-    rows = table.to_pylist()
-    short = source.names(row["window"] for row in rows)
-    lines = [
-        (
-            short[row["window"]],
-            f"{row['reports']:,}",
-            numeral(row["mean"], row["standard_error"]),
-            _numerals(row, "low_all", "high_all"),
-            "" if row["change"] is None else _numerals(row, "change_low_all", "change_high_all", signed=True),
-        )
-        for row in rows
-    ]
+
+    def change(row: Row) -> str:
+        return "" if row["change"] is None else _numerals(row, "change_low_all", "change_high_all", signed=True)
+
+    columns: dict[str, Callable[[Row], str]] = {
+        "mean": lambda row: numeral(row["mean"], row["standard_error"]),
+        "95 % interval": lambda row: _numerals(row, "low_all", "high_all"),
+        "change, 95 %": change,
+    }
     unit = range_of(source.counted).unit
-    title = f"{title_of(source)}: mean{f' in {unit}' if unit else ''}"
-    return Table(title, ("window", "reports", "mean", "95 % interval", "change, 95 %"), lines, words=("window",))
+    return _of_numbers(source, f"{title_of(source)}: mean{f' in {unit}' if unit else ''}", table, columns)
 
 
 def _numerals(row: Row, low: str, high: str, signed: bool = False) -> str:

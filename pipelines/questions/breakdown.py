@@ -13,7 +13,26 @@ from hushcount.errors import UsageError
 from hushcount.questions.counted import Counted, Group, axes_of, parted
 from hushcount.strata import COLUMN, OTHER, Where
 from pipelines.console.options import coordinates
-from pipelines.questions.sources import Source
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """The reports that rows of a breakdown are of.
+
+    Attributes:
+        where: their coordinates; none: all reports.
+        results: the results, or their parts that have the public coordinates.
+        private: the coordinates on private axes, which the results only estimate.
+    """
+
+    where: Where
+    results: tuple[Counted, ...]
+    private: Where = ()
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns for machines, by name: of each axis its coordinate."""
+        return {f"{COLUMN}{axis}": value for axis, value in self.where}
 
 
 @dataclass(frozen=True)
@@ -74,6 +93,19 @@ class Breakdown:
             for where in strata
         )
 
+    def parts(self, results: Sequence[Counted]) -> tuple[Stratum, ...]:
+        """Return the strata that rows are of, with the results that have them; one, if nothing is broken down.
+
+        UsageError: as in `groups`.
+        """
+        asked = self.groups([Group("", ("",))], results)
+        found = {
+            place: Stratum(asked[place].where, part.results, group.where)
+            for part in parted(asked, results)
+            for place, group in zip(part.places, part.groups, strict=True)
+        }
+        return tuple(found[place] for place in range(len(asked)))
+
     def strata(self, results: Sequence[Counted]) -> int:
         """Return the number of strata, 1 without axes; UsageError as in `groups`."""
         return 1 if self.is_whole else sum(1 for _ in self._strata([one.campaign for one in results]))
@@ -82,9 +114,13 @@ class Breakdown:
         """Say what the shares of groups are of, and how many reports of public strata are in no row."""
         if not self.is_whole:
             yield self._shares(results)
+        yield from self.lost(results, groups)
+
+    def lost(self, results: Sequence[Counted], groups: Sequence[Group] = ()) -> Iterator[str]:
+        """Say how many reports of public strata are in no row; `groups`: the rows, beside those of whole strata."""
         asked = self._all_groups([Group("", ("",))], results)
-        if (lost := left_out(results, (*asked, *groups))) is not None:
-            yield lost
+        if (said := left_out(results, (*asked, *groups))) is not None:
+            yield said
 
     def _shares(self, results: Sequence[Counted]) -> str:
         told = axes_of(results, public=True).intersection((*self.by, *dict(self.where)))
@@ -137,18 +173,6 @@ class Breakdown:
 
 
 WHOLE = Breakdown()
-
-
-def in_stratum(source: Source, where: Sequence[str] | None) -> tuple[Source, Where, list[str]]:
-    """Return the results of `--where`, the coordinates on private axes that are still to be chosen, and what is said.
-
-    UsageError: as in `Breakdown.groups`.
-    """
-    (group,) = Breakdown.of(None, where).groups([Group("", ("",))], source.counted)
-    (part,) = parted([group], source.counted)
-    lost = left_out(source.counted, [group])
-    says = [f"only reports with {', '.join(where)} count"] if where else []
-    return source.within(part.where), part.groups[0].where, [*says, *([] if lost is None else [lost])]
 
 
 def left_out(results: Sequence[Counted], groups: Sequence[Group]) -> str | None:

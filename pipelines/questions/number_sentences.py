@@ -9,6 +9,7 @@ import pyarrow as pa
 from hushcount.questions.counted import Counted
 from hushcount.questions.means import range_of
 from pipelines.console.number_text import of_range
+from pipelines.questions.breakdown import Breakdown
 from pipelines.questions.changes import CONFIDENCE
 from pipelines.questions.sources import Source
 
@@ -35,8 +36,14 @@ def of_ends(results: Sequence[Counted]) -> Iterator[str]:
 def of_means(source: Source, table: pa.Table) -> Iterator[str]:
     """Say what means, intervals and changes mean; `table`: one of `mean_table`."""
     yield from of_range(range_of(source.counted))
-    changes = " and changes from row to row" if table.num_rows > 1 else ""
+    changes = " and changes from window to window" if table["change"].null_count < table.num_rows else ""
     yield f"intervals{changes} {_together(table.num_rows)}"
+
+
+def of_where(of: Breakdown) -> Iterator[str]:
+    """Say which reports the rows are of."""
+    if of.where:
+        yield f"only reports with {', '.join(f'{axis}={value}' for axis, value in of.where)} count"
 
 
 def of_quantiles(table: pa.Table) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,9 +15,10 @@ from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.means import Measured, change_of, mean_of, range_of
 from hushcount.questions.quantiles import bins_of, changes, quantiles, sums_of
-from hushcount.strata import Where
+from hushcount.questions.sides import added_up
 from pipelines.jobs.number_bins import edges_near
 from pipelines.jobs.table_files import schema_of
+from pipelines.questions.breakdown import WHOLE, Breakdown, Stratum
 from pipelines.questions.sums import TOTALS, totals_table
 
 QUANTILES = schema_of(
@@ -43,7 +46,7 @@ QUANTILES = schema_of(
 `at`: the share of the numbers that are at most the quantile. `bin`: the bin that has it, with its ends. `interval`: the
 bins that may have it, with ends `low` and `high`; null means no end. `change_low`, `change_high`: how much the quantile
 rose since the window before; both are null in the first window. Columns that end in "_all" hold for all rows together,
-quantiles and changes.
+quantiles and changes. `bin` is null if the number of numbers is not significantly above 0 among all rows.
 """
 MEANS = schema_of(
     "window",
@@ -71,33 +74,44 @@ HISTOGRAM = schema_of("bin", "from", "to", *TOTALS.names[2:])
 """Columns of a table with one row for each bin, the lowest first; `from` and `to`: its ends, null where it has none."""
 
 
-def quantile_table(
-    results: Sequence[Counted], shares: Sequence[float], levels: Levels | None = None, where: Where = ()
-) -> pa.Table:
-    """Return the quantiles of each result, with the columns QUANTILES.
-
-    Args:
-        where: as in `hushcount.questions.quantiles.sums_of`.
+def quantile_table(strata: Sequence[Stratum], shares: Sequence[float], levels: Levels | None = None) -> pa.Table:
+    """Return the quantiles of each result of some strata, with the columns QUANTILES and one for each axis.
 
     Raises:
         UsageError: for the same reasons as in `hushcount.questions.quantiles`, or numbers have different units.
     """
-    if len(units := {bins_of([one]).unit for one in results}) > 1:
-        raise UsageError(f"numbers are in {' and '.join(sorted(units))}: ask for windows of one unit")
-    confidence, looks, rows = (levels or Levels()).confidence, (2 * len(results) - 1) * len(shares), []
-    sums = [sums_of([one], where) for one in results]
-    for place, one in enumerate(results):
-        found = quantiles(sums[place], shares, confidence, looks)
-        risen = changes(sums[place - 1], sums[place], shares, confidence, looks) if place else ()
+    if len(units := {bins_of([one]).unit for stratum in strata for one in stratum.results}) > 1:
+        raise UsageError(f"numbers are in {' and '.join(map(repr, sorted(units)))}: ask for windows of one unit")
+    looks = len(shares) * _looks(strata)
+    rows = [row for stratum in strata for row in _quantiles_of(stratum, shares, levels or Levels(), looks)]
+    return _table(strata, rows, QUANTILES)
+
+
+def _looks(strata: Sequence[Stratum]) -> int:
+    """Return how many intervals hold together, of numbers and of their changes."""
+    return sum(2 * len(stratum.results) - 1 for stratum in strata)
+
+
+def _table(strata: Sequence[Stratum], rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    axes = [pa.field(name, pa.string()) for name in strata[0].columns]
+    return pa.Table.from_pylist(rows, pa.schema([*list(schema)[:2], *axes, *list(schema)[2:]]))
+
+
+def _quantiles_of(stratum: Stratum, shares: Sequence[float], levels: Levels, looks: int) -> Iterator[dict[str, Any]]:
+    sums = [sums_of([one], stratum.private) for one in stratum.results]
+    for place, one in enumerate(stratum.results):
+        found = quantiles(sums[place], shares, levels.confidence, looks)
+        risen = changes(sums[place - 1], sums[place], shares, levels.confidence, looks) if place else ()
         for each, change in zip_longest(found.found, risen):
-            bin_low, bin_high = found.bins.ends(each.at, each.at)
+            bin_low, bin_high = found.bins.ends(each.at, each.at) if found.are_known else (None, None)
             (low, high), (low_all, high_all) = found.bins.ends(*each.alone), found.bins.ends(*each.together)
-            row = {
+            yield {
                 "window": one.window,
                 "epoch": one.campaign.epoch,
+                **stratum.columns,
                 "reports": found.reports,
                 "at": each.share,
-                "bin": found.bins.names[each.at],
+                "bin": found.bins.names[each.at] if found.are_known else None,
                 "bin_low": bin_low,
                 "bin_high": bin_high,
                 "interval": found.bins.span(*each.alone),
@@ -109,17 +123,22 @@ def quantile_table(
                 **({} if change is None else {**_rise(change.alone, ""), **_rise(change.together, "_all")}),
                 "repeated": one.campaign.memory,
             }
-            rows.append(row)
-    return pa.Table.from_pylist(rows, QUANTILES)
 
 
-def edges_of_next_epoch(results: Sequence[Counted], shares: Sequence[float], where: Where = ()) -> tuple[str, ...]:
-    """Return the edges of bins that are narrow around quantiles of all clients, as results show them together.
+def windows_of(strata: Sequence[Stratum], *, together: bool) -> tuple[Stratum, ...]:
+    """Return strata whose rows are of windows, or of all windows together."""
+    return tuple(replace(one, results=added_up(one.results)) for one in strata) if together else tuple(strata)
 
-    UsageError: as in `quantile_table`; or as in `pipelines.jobs.number_bins.edges_near`.
+
+def edges_of_next_epoch(strata: Sequence[Stratum], shares: Sequence[float]) -> tuple[str, ...]:
+    """Return the edges of bins that are narrow around the quantiles of all clients of each stratum.
+
+    UsageError: as in `hushcount.questions.quantiles.sums_of`; or as in `pipelines.jobs.number_bins.edges_near`.
     """
-    sums = sums_of(results, where)
-    return edges_near(sums.bins, [one.together for one in quantiles(sums, shares, sampled=True).found])
+    sums = [sums_of(one.results, one.private) for one in strata]
+    looks = len(sums) * len(shares)
+    found = [one for each in sums for one in quantiles(each, shares, looks=looks, sampled=True).found]
+    return edges_near(bins_of(strata[0].results), [one.together for one in found])
 
 
 def _rise(interval: tuple[float, float], end: str) -> dict[str, float | None]:
@@ -127,29 +146,31 @@ def _rise(interval: tuple[float, float], end: str) -> dict[str, float | None]:
     return {f"change_low{end}": low, f"change_high{end}": high}
 
 
-def mean_table(results: Sequence[Counted], levels: Levels | None = None) -> pa.Table:
-    """Return the mean of each result, with the columns MEANS.
+def mean_table(strata: Sequence[Stratum], levels: Levels | None = None) -> pa.Table:
+    """Return the mean of each result of some strata, with the columns MEANS and one for each axis.
 
     Raises:
         UsageError: for the same reasons as in `hushcount.questions.means.mean_of`.
     """
-    range_of(results)
-    confidence, looks, rows = (levels or Levels()).confidence, 2 * len(results) - 1, []
-    means = [mean_of(one) for one in results]
-    for place, (one, mean) in enumerate(zip(results, means, strict=True)):
-        change = change_of(means[place - 1], mean) if place else None
-        row = {
-            "window": one.window,
-            "epoch": one.campaign.epoch,
-            "reports": mean.reports,
-            "mean": mean.of_clients.value,
-            "standard_error": mean.of_clients.error,
-            **_ends(mean.of_clients, "", confidence, looks),
-            **({} if change is None else {"change": change.value, **_ends(change, "change_", confidence, looks)}),
-            "repeated": one.campaign.memory,
-        }
-        rows.append(row)
-    return pa.Table.from_pylist(rows, MEANS)
+    range_of([one for stratum in strata for one in stratum.results])
+    confidence, looks, rows = (levels or Levels()).confidence, _looks(strata), []
+    for stratum in strata:
+        means = [mean_of(one) for one in stratum.results]
+        for place, (one, mean) in enumerate(zip(stratum.results, means, strict=True)):
+            change = change_of(means[place - 1], mean) if place else None
+            row = {
+                "window": one.window,
+                "epoch": one.campaign.epoch,
+                **stratum.columns,
+                "reports": mean.reports,
+                "mean": mean.of_clients.value,
+                "standard_error": mean.of_clients.error,
+                **_ends(mean.of_clients, "", confidence, looks),
+                **({} if change is None else {"change": change.value, **_ends(change, "change_", confidence, looks)}),
+                "repeated": one.campaign.memory,
+            }
+            rows.append(row)
+    return _table(strata, rows, MEANS)
 
 
 def _ends(found: Measured, name: str, confidence: float, looks: int) -> dict[str, float]:
@@ -157,18 +178,31 @@ def _ends(found: Measured, name: str, confidence: float, looks: int) -> dict[str
     return {f"{name}low": low, f"{name}high": high, f"{name}low_all": low_all, f"{name}high_all": high_all}
 
 
-def histogram_table(results: Sequence[Counted], levels: Levels | None = None, where: Where = ()) -> pa.Table:
+def histogram_table(
+    results: Sequence[Counted], groups: Sequence[Group] | None = None, levels: Levels | None = None
+) -> pa.Table:
     """Return the total of each bin over all results, with the columns HISTOGRAM.
 
     Args:
-        where: as in `hushcount.questions.quantiles.sums_of`.
+        groups: the bins, each once or in several strata, as `bin_groups` and a breakdown make them; None: each once.
 
     Raises:
         UsageError: the campaigns have no numbers, or different bins; or as in `totals_table`.
     """
-    bins = bins_of(results)
-    totals = totals_table(results, [Group(name, (name,), where) for name in bins.names], levels)
-    ends = [bins.ends(place, place) for place in range(len(bins))]
+    bins, groups = bins_of(results), groups or bin_groups(results)
+    totals, items = totals_table(results, groups, levels), {group.name: group.items[0] for group in groups}
+    places = [bins.names.index(items[name]) for name in totals["group"].to_pylist()]
+    ends = [bins.ends(place, place) for place in places]
     columns = {name: totals[name] for name in TOTALS.names[2:]}
     columns |= {"bin": totals["group"], "from": [low for low, _ in ends], "to": [high for _, high in ends]}
     return pa.table([columns[name] for name in HISTOGRAM.names], schema=HISTOGRAM)
+
+
+def bin_groups(results: Sequence[Counted], of: Breakdown = WHOLE) -> tuple[Group, ...]:
+    """Return each bin as a group, the lowest first, stratum by stratum.
+
+    UsageError: the campaigns have no numbers, or different bins; or as in `Breakdown.groups`.
+    """
+    groups = of.groups([Group(name, (name,)) for name in bins_of(results).names], results)
+    strata = [*dict.fromkeys(group.where for group in groups)]
+    return tuple(sorted(groups, key=lambda group: strata.index(group.where)))

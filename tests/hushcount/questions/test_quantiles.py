@@ -10,7 +10,8 @@ from scipy import stats
 
 from benchmarks.calibration_numbers import LEAST, SHARES, Setting, held
 from hushcount.errors import UsageError
-from hushcount.questions.quantiles import changes, quantiles, sums_of
+from hushcount.numbers import Bins
+from hushcount.questions.quantiles import Sums, changes, quantiles, sums_of
 from tests.support.statistics import FAILURE
 
 RUNS = 300
@@ -76,3 +77,15 @@ def test_a_quantile_of_the_same_people_is_seldom_said_to_change_and_a_true_rise_
 def test_a_share_is_above_zero_and_below_one(share: float) -> None:
     with pytest.raises(UsageError, match="above 0 and below 1"):
         quantiles(sums_of([next(EVEN.results([0]))]), [share])
+
+
+@pytest.mark.parametrize("total", [-100.0, 0.0, 249.0, 251.0, 4_000.0])
+def test_quantiles_are_unknown_unless_there_are_surely_numbers(total: float) -> None:
+    """The sum of all bins, with an error of 100, must be 2.5 errors above 0: five intervals hold together."""
+    below = np.linspace(0.0, total, 9)[1:-1]
+    errors = np.full(15, 100.0)
+    counts = np.concatenate([below, total - below, [total]])
+    sums = Sums.of(5_000, Bins(tuple(map(str, range(1, 8)))), counts, errors, np.zeros(15))
+    found = quantiles(sums, [0.5], looks=4)
+    assert found.are_known == (total > 250.0)
+    assert (found.found[0].alone == (0, 7)) == (total < 1_000.0)

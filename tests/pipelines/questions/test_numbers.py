@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from itertools import pairwise
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -119,6 +120,45 @@ def test_numbers_are_asked_of_one_stratum(tmp_path: Path) -> None:
     assert abs(row["mean"] - sum(held) / len(held)) < FAR * row["standard_error"]
     assert any("platform=mac" in said for said in told("mean", "mean", platform="mac")["says"])
     refused("ask", "sum", "--config", site.config, "--campaign", "mean", "--by", "platform", says=["ask mean"])
+
+    # Each row of --by is that of --where, but for intervals that hold for more rows together.
+    alone = {"quantile": ("bin", "interval", "low", "high"), "histogram": ("count", "low", "high"), "mean": ("mean",)}
+    for question, names in alone.items():
+        campaign, axis = ("mean", "platform") if question == "mean" else ("bins", "version")
+        ask_by = ("ask", question, "--config", site.config, "--campaign", campaign, "--by", axis)
+        rows = done(*ask_by, "--json").json["rows"]
+        told_by = [row[f"by.{axis}"] for row in rows]
+        assert [*dict.fromkeys(told_by)] == (["linux", "mac"] if question == "mean" else ["2.1", "other"])
+        for value in dict.fromkeys(told_by):
+            one = [row for row in rows if row[f"by.{axis}"] == value]
+            same = told(question, campaign, **{axis: value})["rows"]
+            assert [[row[name] for name in names] for row in one] == [[row[name] for name in names] for row in same]
+    ask_both = ("ask", "quantile", "--config", site.config, "--campaign", "bins", "--by", "version", "--by", "platform")
+    rows = done(*ask_both, "--at", "50%", "--json").json["rows"]
+    assert [(row["by.version"], row["by.platform"]) for row in rows] == [
+        (version, platform) for version in ("2.1", "other") for platform in ("linux", "mac")
+    ]
+    # All take e times as long on linux.
+    assert all(fast["high"] < slow["low"] * 1.8 for slow, fast in pairwise(rows) if slow["by.platform"] == "linux")
+    assert "linux" in done(*ask_both).out
+
+
+def test_a_stratum_that_may_be_empty_has_no_quantile(tmp_path: Path) -> None:
+    site, drawn = Site(tmp_path), random.Random(9)
+    (tmp_path / "versions.txt").write_text("2.1\n")
+    by = ("--by", f"version={tmp_path / 'versions.txt'}")
+    bins = site.add("bins", "--number", "0:10000", "--unit", "ms", "--bins", "log:20", *by, epsilon=3.0)
+    collect(site.store, bins, [f"{drawn.lognormvariate(5.0, 1.0)}\t1.0" for _ in range(2_000)], day=0)
+    assert site.run(1.1).problems == []
+    asked = ("ask", "quantile", "--config", site.config, "--campaign", "bins", "--by", "version")
+    rows = done(*asked, "--json").json["rows"]
+    nobody, all_ = rows[:3], rows[3:]
+    assert {row["by.version"] for row in nobody} == {"2.1"}
+    assert all(row["bin"] is not None for row in all_)
+    # By chance, nobody's bins may seem to be of somebody.
+    unknown = {row["bin"] is row["bin_low"] is None for row in nobody}
+    assert len(unknown) == 1
+    assert ("unknown" in done(*asked).out) is unknown.pop()
     assert "Broken down by" not in page_of(site.deployment, at(1.2), Span(100)).partition('"mean"')[2][:100]
 
 
