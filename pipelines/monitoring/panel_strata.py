@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
 
 from hushcount.questions.counted import Counted, Group
 from pipelines.monitoring.count_rows import HEADS, count_row
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Span
+from pipelines.questions.answer_tables import in_stratum
 from pipelines.questions.breakdown import left_out
 from pipelines.questions.findings import findings
+from pipelines.questions.stratum_shares import with_stratum_shares
 from pipelines.questions.sums import sums_table
 
 _MOST_PARTS = 100
@@ -19,6 +24,10 @@ _NOTES = (
     "Counts in the newest window, with 95 % intervals: thick lines for each count alone, thin lines for all counts of "
     "all parts of this choice together. Shares are of all reports of the window; with a coordinate of a public axis, "
     "of all that have it.",
+)
+_OF_CELLS = (
+    '"In stratum": the estimated share among the reports with this coordinate, with its interval for all counts; '
+    "unknown if there may be no such reports.",
 )
 
 
@@ -35,25 +44,49 @@ def strata_of(shown: Shown) -> Iterator[Block]:
     coordinates = [(axis.name, one) for axis in axes for one in axis.coordinates]
     parts = [] if len(coordinates) > _MOST_PARTS else coordinates
     each = [(f"{axis}={one}", [Group(item, (item,), ((axis, one),)) for item in items]) for axis, one in parts]
+    private = newest.campaign.axes_that_are(public=False)
     looks = sum(len(groups) for _, groups in (*wholes, *each))
     figures = [
-        _figure(f"{shown.key}-by-{place}", name, newest, groups, looks, whole=place < len(wholes))
+        _figure(
+            f"{shown.key}-by-{place}",
+            name,
+            newest,
+            groups,
+            looks,
+            whole=place < len(wholes),
+            of_cells=groups[0].where[0][0] in private,
+        )
         for place, (name, groups) in enumerate((*wholes, *each))
     ]
     yield Choice(f"{shown.key}-by", "Broken down by", tuple(figures))
 
 
-def _figure(key: str, name: str, newest: Counted, groups: Sequence[Group], looks: int, *, whole: bool) -> Figure:
-    """Return a figure of groups: of all in their order if they are `whole`, or else of those that are detected."""
-    names = [group.name for group in groups]
-    found = findings(sums_table([newest], groups, looks=looks).to_pylist(), names if whole else (), "group")
+def _figure(
+    key: str, name: str, newest: Counted, groups: Sequence[Group], looks: int, *, whole: bool, of_cells: bool
+) -> Figure:
+    """Return a figure of groups: of all in their order if they are `whole`, or else of those that are detected.
+
+    Args:
+        of_cells: whether the axis is private: then detected items have a share of their stratum too.
+    """
+    table, names = sums_table([newest], groups, looks=looks), [group.name for group in groups]
+    found = findings(table.to_pylist(), names if whole else (), "group")
     if not whole:
         found = sorted(found, key=lambda row: -row["count"])[:_MOST_ROWS]
-    rows = [count_row(row["group"], row, row["reports"]) for row in found]
+    shares = list[tuple[str, ...]]([()] * len(found))
+    if told := of_cells and not whole:
+        table = pa.Table.from_pylist(found, table.schema)
+        found = with_stratum_shares(table, [newest], groups, looks, named=False).to_pylist()
+        shares = [(in_stratum(row),) for row in found]
+    rows = [
+        replace(drawn, cells=(*drawn.cells, *share))
+        for drawn, share in zip((count_row(row["group"], row, row["reports"]) for row in found), shares, strict=True)
+    ]
     detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
     what = "coordinates" if whole else "items"
     says = [f"{detected:,} of {len(groups):,} {what} are detected."]
     if (lost := left_out([newest], groups)) is not None:
         says.append(f"{lost}.")
-    heads = ("coordinate" if whole else "item", *HEADS)
-    return Figure(key, name, tuple(says), "intervals", heads, tuple(rows), most=_MOST_ROWS, notes=_NOTES)
+    heads = ("coordinate" if whole else "item", *HEADS, *(["in stratum"] if told else []))
+    notes = (*_NOTES, *(_OF_CELLS if told else ()))
+    return Figure(key, name, tuple(says), "intervals", heads, tuple(rows), most=_MOST_ROWS, notes=notes)

@@ -52,7 +52,7 @@ def over_windows(source: Source, table: pa.Table, names: Sequence[str], head: st
     where = f", by first moment of the window, {source.zone}" if _of_windows(rows) else ", by result"
     yield _by_window(source, f"{source.name}: counts ± errors, and shares{where}", rows, names, head, _count)
     if SHARE in table.column_names:
-        yield _by_window(source, "shares in strata, 95 % intervals", rows, names, head, _in_stratum)
+        yield _by_window(source, "shares in strata, 95 % intervals", rows, names, head, in_stratum)
 
 
 def _by_window(
@@ -117,7 +117,7 @@ def _count(row: Row) -> str:
     return (said if state_of(row) == "detected" else f"({said})") + mark
 
 
-def _in_stratum(row: Row) -> str:
+def in_stratum(row: Row) -> str:
     """Return the share of a row in its stratum with the interval for all rows, which is alone if it is not detected."""
     if row[SHARE] is None:
         return "unknown"
@@ -160,7 +160,7 @@ def largest(title: str, rows: Sequence[Row], head: str = "item") -> Table:
                 Bar(low / most, high / most) if state == "detected" else "",
                 f"{row['count']:,.0f} ± {_error(row):,.0f}",
                 _between(low, high, percent),
-                *([_in_stratum(row)] if parted else []),
+                *([in_stratum(row)] if parted else []),
                 *([state] if named else []),
             )
         )

@@ -205,6 +205,10 @@ def test_the_page_has_what_is_detected_of_each_coordinate(site: Site) -> None:
         rows = {row.name: row.facts for row in figures[f"{axis}={coordinate}"].rows}
         assert set(rows) >= {item for item, count in held.items() if count >= 300 and item != "nobody"}
         assert all(is_near(dict(row), held[item]) for item, row in rows.items())
+        assert figures[f"{axis}={coordinate}"].heads[-1] == "in stratum"
+        for item, row in rows.items():
+            share, error = (float(str(row[name])) for name in ("stratum_share", "stratum_share_error"))
+            assert abs(share - held[item] / held.total()) < FAR * error
     assert "Broken down by" in page_of(site.deployment, at(DAYS + 0.2), Span(100))
 
 

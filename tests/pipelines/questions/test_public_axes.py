@@ -200,6 +200,8 @@ def test_the_page_and_alerts_are_of_whole_atoms(site: Site) -> None:
     assert [(row.name, row.facts["reports"]) for row in figures["platform"].rows] == [
         ("linux", 2400), ("mac", 1200), ("other", 300)
     ]  # fmt: skip
+    # The share of what has a public coordinate is of these reports already.
+    assert "in stratum" not in figures["platform=linux"].heads
     config, before = site.config, site.config.read_text()
     config.write_text(
         f'{before}\n[analyzer.groups]\nbetas = {{items = ["beta"], where = {{platform = "linux"}}}}\n'
