@@ -61,7 +61,7 @@ def quantile(
     """Use it for numbers: the median and other percentiles of each window, with intervals.
 
     With --edges it also writes a file for hushcount campaign new --after FILE --bins: with the next epoch's bins these
-    intervals become narrower. It takes all windows of the answer together, which must have the same bins.
+    intervals become narrower. It takes all windows with the newest bins together.
 
     Example: hushcount ask quantile --at 50%,99% --last 7
     """

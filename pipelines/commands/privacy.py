@@ -164,12 +164,15 @@ def _answer(subject: _Subject, reports: int | None, delta: float | None, windows
         raise UsageError(f"reports is {reports}, must be at least 1")
     if not 0.0 < delta < 1.0:
         raise UsageError(f"delta is {delta}, must be in (0, 1)")
-    gained = subject.amplified(reports if campaign is None else campaign.hides_among(reports), delta)
+    hides_among = reports if campaign is None else campaign.hides_among(reports)
     if campaign is not None and campaign.public_strata > 1:
+        # Whoever invents all other reports of an atom leaves nobody to hide among.
+        hides_among = hides_among if campaign.passes is not None else 1
         note(
-            "note: with public axes a report hides among those of its atom, the minimum batch at least, and only if an "
-            "issuer authenticates senders"
+            "note: with public axes a report hides among those of its atom, the minimum batch at least, if an issuer "
+            "authenticates senders (campaign new --passes), and otherwise among none"
         )
+    gained = subject.amplified(hides_among, delta)
     lasting = None if campaign is None else campaign.epoch_epsilon
     for sentence in queries.shuffled_notes(gained, subject.floor, lasting):
         note(f"note: {sentence}")

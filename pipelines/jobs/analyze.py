@@ -44,7 +44,7 @@ from pipelines.jobs.together import BatchJob, Where
 from pipelines.ledger.charging import Charging
 from pipelines.ledger.own_time import ALONE, LedgerClock
 from pipelines.outputs.account import Hop
-from pipelines.outputs.counts import SEALED, StreamCounts
+from pipelines.outputs.counts import SEALED
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
@@ -129,7 +129,7 @@ class AnalyzeJob(OpeningJob):
             raise HushcountError(f"the tally holds {reports} reports, must hold {accepted}: report this bug")
         if campaign.stratum_bytes("reports"):
             found = {atom: one for atom, one in found.items() if campaign.reaches_minimum(one.reports)}
-            counts = {"reports": _without_small(counts["reports"], sum(one.reports for one in found.values()))}
+            counts = {"reports": counts["reports"].rejecting("small_atom", sum(one.reports for one in found.values()))}
             accepted = counts["reports"].accepted
             require_minimum(self.hop, campaign, "reports", counts["reports"], self.upstream, opening)
         tally = self._tally(found)
@@ -242,13 +242,6 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
         found=revealed,
         window=window,
     )
-
-
-def _without_small(counts: StreamCounts, kept: int) -> StreamCounts:
-    """Return counts in which reports of atoms below the minimum batch are rejected."""
-    small = counts.accepted - kept
-    rejected = {**counts.rejected, **({"small_atom": small} if small else {})}
-    return StreamCounts(counts.received, kept, rejected)
 
 
 def _require_atoms(campaign: Campaign, upstream: HopSummary, directory: str) -> None:

@@ -88,8 +88,9 @@ def _range(number: str) -> tuple[float, float]:
 def edges_near(bins: Bins, intervals: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     """Return the edges of an epoch's bins that are narrow around the quantiles of the epoch before (docs/adr/0060).
 
-    Each interval is cut into four bins, of equal ratios if it is above 0, and else of equal width. The lowest and the
-    highest edge stay, so that a quantile that moves away is still seen.
+    Each interval is cut into four bins, of equal ratios if it is above 0, and else of equal width; a cut is left out if
+    an end of another interval, or a cut of one, is nearer than half of such a bin. The lowest and the highest edge
+    stay, so that a quantile that moves away is still seen.
 
     Args:
         bins: of the epoch before.
@@ -106,7 +107,11 @@ def edges_near(bins: Bins, intervals: Sequence[tuple[int, int]]) -> tuple[str, .
             "of another range to the next epoch"
         )
     found = {edges[place]: bins.edges[place] for place in (0, last, *(place for span in spans for place in span))}
-    for low, high in ((edges[first], edges[then]) for first, then in spans if first < then):
-        within = edges_between(low, high, _PARTS + 1, "log" if low > 0 else "linear")[:-1]
-        found |= {float(edge): edge for edge in within}
+    for low, high in sorted({(edges[first], edges[then]) for first, then in spans if first < then}):
+        place, scale = (math.log, "log") if low > 0 else (float, "linear")
+        half = (place(high) - place(low)) / _PARTS / 2.0
+        for edge in edges_between(low, high, _PARTS + 1, scale)[:-1]:
+            near = (abs(place(other) - place(float(edge))) < half for other in found if low <= other <= high)
+            if not any(near):
+                found[float(edge)] = edge
     return tuple(found[edge] for edge in sorted(found))

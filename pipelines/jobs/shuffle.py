@@ -164,9 +164,12 @@ class ShuffleJob(BatchJob):
             if written != counted.accepted:
                 # The numbers differ if the engine lost grouped data, or ran a step a second time on other input.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written: run again")
-        summary = make_summary("shuffle", campaign, counts, None, self.upstream, self.senders)
+        atoms: tuple[Atom, ...] = ()
         if "reports" in counts and campaign.stratum_bytes("reports"):
-            summary = replace(summary, atoms=_told_by_atom(campaign, storage.join(directory, "reports"), in_strata))
+            atoms = _told_by_atom(campaign, storage.join(directory, "reports"), in_strata)
+            counts["reports"] = counts["reports"].rejecting("small_atom", sum(atom.reports for atom in atoms))
+        summary = make_summary("shuffle", campaign, counts, None, self.upstream, self.senders)
+        summary = replace(summary, atoms=atoms)
         return Finished(replace(summary, dead_letters=kept_of(directory, counts), left_out=left_out), tuple(counts))
 
 
@@ -228,6 +231,8 @@ def _in_strata(sums: Mapping[str, int]) -> dict[int, int]:
 
 def _told_by_atom(campaign: Campaign, folder: str, in_strata: Mapping[int, int]) -> tuple[Atom, ...]:
     """Put the number of its atom in place of each report's stratum, in all files of a folder; return the atoms.
+
+    Reports of no atom are left out.
 
     Nobody else reads the folder yet. The files are written anew here, and not by the engine, because the atoms are
     known only once all reports are counted, and a stream never ends.

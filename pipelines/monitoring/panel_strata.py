@@ -41,10 +41,15 @@ def strata_of(shown: Shown) -> Iterator[Block]:
     wholes = [
         (axis.name, [Group(one, items, ((axis.name, one),), others=True) for one in axis.coordinates]) for axis in axes
     ]
-    coordinates = [(axis.name, one) for axis in axes for one in axis.coordinates]
+    private = newest.campaign.axes_that_are(public=False)
+    coordinates = [
+        (axis.name, one)
+        for axis in axes
+        for one in axis.coordinates
+        if axis.name in private or newest.within(((axis.name, one),)) is not None
+    ]
     parts = [] if len(coordinates) > _MOST_PARTS else coordinates
     each = [(f"{axis}={one}", [Group(item, (item,), ((axis, one),)) for item in items]) for axis, one in parts]
-    private = newest.campaign.axes_that_are(public=False)
     looks = sum(len(groups) for _, groups in (*wholes, *each))
     figures = [
         _figure(
@@ -85,6 +90,8 @@ def _figure(
     detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
     what = "coordinates" if whole else "items"
     says = [f"{detected:,} of {len(groups):,} {what} are detected."]
+    if lacking := len(groups) - len(rows) if whole else 0:
+        says.append(f"{lacking:,} below the minimum batch are not shown.")
     if (lost := left_out([newest], groups)) is not None:
         says.append(f"{lost}.")
     heads = ("coordinate" if whole else "item", *HEADS, *(["in stratum"] if told else []))

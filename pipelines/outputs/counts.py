@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 from hushcount.campaigns.campaign import Stream
 from hushcount.errors import HushcountError
 from hushcount.formats.models import text_of
-from hushcount.reasons import REASONS
+from hushcount.reasons import REASONS, Reason
 from hushcount.wire.blocks import Kind
 
 Count = Annotated[int, Field(ge=0, le=1 << 40)]
@@ -46,6 +46,14 @@ class StreamCounts:
                 f"counts do not add up: received {self.received}, accepted {self.accepted}, rejected "
                 f"{sum(self.rejected.values())}; nothing was released, please report this as a bug"
             )
+
+    def rejecting(self, reason: Reason, kept: int) -> StreamCounts:
+        """Return the counts if only `kept` of the accepted reports are accepted, and the others rejected."""
+        further = self.accepted - kept
+        rejected: dict[str, int] = {**self.rejected}
+        if further:
+            rejected[reason] = further
+        return StreamCounts(self.received, kept, dict(sorted(rejected.items())))
 
 
 @dataclass(frozen=True)

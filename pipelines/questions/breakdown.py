@@ -75,9 +75,7 @@ class Breakdown:
         made = self._all_groups(groups, results)
         there = {place for part in parted(made, results) if part.results for place in part.places}
         if not there:
-            raise UsageError(
-                "no stratum of these public coordinates has the minimum batch by itself: ask for larger ones"
-            )
+            raise UsageError("no stratum of these public coordinates has the minimum batch by itself: ask for others")
         return tuple(group for place, group in enumerate(made) if place in there)
 
     def _all_groups(self, groups: Sequence[Group], results: Sequence[Counted]) -> tuple[Group, ...]:

@@ -133,12 +133,16 @@ def windows_of(strata: Sequence[Stratum], *, together: bool) -> tuple[Stratum, .
 def edges_of_next_epoch(strata: Sequence[Stratum], shares: Sequence[float]) -> tuple[str, ...]:
     """Return the edges of bins that are narrow around the quantiles of all clients of each stratum.
 
+    They are those of the results with the newest bins, together.
+
     UsageError: as in `hushcount.questions.quantiles.sums_of`; or as in `pipelines.jobs.number_bins.edges_near`.
     """
-    sums = [sums_of(one.results, one.private) for one in strata]
+    bins = bins_of([max((one for each in strata for one in each.results), key=lambda one: one.window)])
+    alike = [[one for one in each.results if bins_of([one]) == bins] for each in strata]
+    sums = [sums_of(results, each.private) for each, results in zip(strata, alike, strict=True) if results]
     looks = len(sums) * len(shares)
     found = [one for each in sums for one in quantiles(each, shares, looks=looks, sampled=True).found]
-    return edges_near(bins_of(strata[0].results), [one.together for one in found])
+    return edges_near(bins, [one.together for one in found])
 
 
 def _rise(interval: tuple[float, float], end: str) -> dict[str, float | None]:

@@ -170,7 +170,9 @@ class Source:
         there = [(place, one) for place, one in parts if one is not None]
         if not there:
             said = ", ".join(f"{axis}={value}" for axis, value in where)
-            raise UsageError(f"{said} has the minimum batch in none of these windows: ask for larger strata")
+            raise UsageError(
+                f"{said} has the minimum batch by itself in none of these windows: leave it out, or choose others"
+            )
         source = replace(self, places=tuple(place for place, _ in there))
         source.__dict__["counted"] = tuple(one for _, one in there)
         return source

@@ -37,20 +37,13 @@ def plain(counts: Mapping[int, int], strata: Strata, minimum: int) -> set[frozen
     def n(some: set[int]) -> int:
         return sum(counts[one] for one in some)
 
-    atoms, pool = list[set[int]](), set[int]()
+    atoms, pool = [{one} for one in range(len(strata)) if counts[one] >= minimum], set[int]()
     for value in strata.by_first:
         rest = {one for one in value if counts[one] < minimum}
-        large = sorted({*value} - rest, key=lambda one: (counts[one], one))
-        while 0 < n(rest) < minimum and large:
-            rest.add(large.pop(0))
-        if n(rest) == 0 or n(rest) >= minimum:
-            atoms += [{one} for one in large] + ([rest] if n(rest) else [])
+        if n(rest) >= minimum:
+            atoms.append(rest)
         else:
             pool |= rest
-    while 0 < n(pool) < minimum and atoms:
-        least = min(atoms, key=lambda atom: (n(atom), sorted(atom)))
-        atoms.remove(least)
-        pool |= least
     return {frozenset(atom) for atom in (*atoms, pool) if n(atom) >= minimum}
 
 
@@ -64,10 +57,29 @@ def test_atoms_are_a_partition_by_the_written_rule_and_each_has_the_minimum(
     members = [stratum for atom in atoms for stratum in atom]
     assert len(set(members)) == len(members)
     assert all(sum(counts[stratum] for stratum in atom) >= minimum for atom in atoms)
-    held = {stratum for stratum, number in counts.items() if number}
-    assert held <= {*members} if sum(counts.values()) >= minimum else not members
+    # Fewer reports than the minimum are of no atom; and none are, if the batch lacks it.
+    lost = sum(number for stratum, number in counts.items() if stratum not in members)
+    assert lost < minimum
+    assert sum(counts.values()) >= minimum or not members
     # Who has no report has no say.
     assert partition({stratum: number for stratum, number in counts.items() if number}, strata, minimum) == atoms
+
+
+@given(batches(), st.data())
+def test_odd_reports_hide_nobody_else(batch: tuple[Strata, dict[int, int]], data: st.DataObject) -> None:
+    """Whoever sends fewer reports of each stratum than the minimum leaves the atoms of large strata as they are.
+
+    Under a rule that fills small strata up with the least large one, a single report hides it.
+    """
+    strata, counts = batch
+    odd = {stratum: data.draw(st.integers(0, MINIMUM - 1)) for stratum in range(len(strata))}
+    before, after = (
+        partition(one, strata, MINIMUM)
+        for one in (counts, {stratum: counts[stratum] + odd[stratum] for stratum in counts})
+    )
+    alone = {(stratum,) for stratum, number in counts.items() if number >= MINIMUM}
+    assert alone <= {*before}
+    assert alone <= {*after}
 
 
 # Attacks. An answer is a set of strata whose reports are added up; attackers subtract answers from each other.
@@ -119,7 +131,7 @@ def test_a_marginal_less_its_shown_cells_is_the_small_one() -> None:
     assert sum(COUNTS[one] for one in marginal.difference(*cells)) == 40
     atoms = partition(COUNTS, STRATA, MINIMUM)
     inside = [{*atom} for atom in atoms if {*atom} <= marginal]
-    assert sorted(map(sorted, inside)) == [[0], [1, 2]]
+    assert sorted(map(sorted, inside)) == [[0], [2]]
 
 
 def test_a_rule_that_is_applied_again_to_a_range_of_windows_tells_what_one_window_hid() -> None:
@@ -140,7 +152,9 @@ def test_records_tell_their_atom_in_place_of_their_stratum(batch: tuple[Strata, 
     atoms = partition(counts, strata, MINIMUM)
     report = Report(10, len(strata))
     members = [stratum for atom in atoms for stratum in atom]
-    records = b"".join(stratum.to_bytes(STRATUM_BYTES, "little") + stratum.to_bytes(8, "big") for stratum in members)
+    lost = [stratum for stratum in range(len(strata)) if stratum not in members]
+    sent = [*members[:1], *lost, *members[1:]]
+    records = b"".join(stratum.to_bytes(STRATUM_BYTES, "little") + stratum.to_bytes(8, "big") for stratum in sent)
     told = np.frombuffer(in_atoms(records, report, atoms), np.uint8).reshape(-1, 10)
     assert [int.from_bytes(row[:2].tobytes(), "little") for row in told] == [
         number for number, atom in enumerate(atoms) for _ in atom

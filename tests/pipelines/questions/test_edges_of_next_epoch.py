@@ -55,6 +55,12 @@ def test_an_interval_without_an_end_reaches_to_the_last_edge() -> None:
             edges_near(*lost)
 
 
+def test_no_two_edges_of_intervals_that_overlap_are_close_together() -> None:
+    bins = Bins(edges_between(0, 60_000, 32, "log"), "ms")
+    edges = [float(edge) for edge in edges_near(bins, [(14, 17), (17, 19), (18, 31)])]
+    assert min(to / since for since, to in pairwise(edges)) > 1.15
+
+
 def test_the_next_epoch_has_narrower_intervals_that_hold_the_truth(tmp_path: Path) -> None:
     site, drawn = Site(tmp_path), random.Random(11)
     first = site.add("times", "--number", "0:10000", "--unit", "ms", "--bins", "log:16", epsilon=6.0)
@@ -89,7 +95,10 @@ def test_the_next_epoch_has_narrower_intervals_that_hold_the_truth(tmp_path: Pat
         # The same law on both days; the change is of bins of two epochs.
         assert new["change_low_all"] == new["low_all"] - old["high_all"] or new["change_low_all"] < 0.0
         assert new["change_low_all"] < 0.0 < new["change_high_all"]
-    assert "same bins" in refused(*asked, "--edges", tmp_path / "of-both.txt").err
+    # The next edges are those of the windows with the newest bins.
+    done(*asked, "--edges", tmp_path / "of-both.txt")
+    done(*asked, "--last", "1", "--edges", tmp_path / "of-newest.txt")
+    assert (tmp_path / "of-both.txt").read_text() == (tmp_path / "of-newest.txt").read_text()
     page = page_of(site.deployment, at(2.2), Span(100))
     assert page.count(">Median<") >= 1
     assert after[0]["bin"] in page
