@@ -34,8 +34,9 @@ class Sums:
     Attributes:
         reports: number of reports that were added.
         counts: int64[rows of the block, width].
-        repeats: int64[b], how often equal reports came: `add_repeats`.
-        waiting: reports that are not yet in `counts`, because it costs less to decode many reports together.
+        repeats: int64[b], how often equal reports came: `add_repeats`; empty as long as all reports wait.
+        waiting: reports that are not yet in `counts`, because it costs less to decode many reports together, and not
+            yet in `repeats`, because these take 8 MiB for each atom.
     """
 
     reports: int
@@ -144,14 +145,13 @@ class TallyFn(beam.CombineFn):
             self._mechanism.accumulate(self._mechanism.new_tally(one), report, one)
 
     def create_accumulator(self) -> Sums:
-        return Sums(0, np.zeros(self._shape, dtype=np.int64), new_repeats(self._mechanism))
+        return Sums(0, np.zeros(self._shape, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def add_input(self, sums: Sums, reports: Reports) -> Sums:
         sums.reports += len(reports)
-        add_repeats(sums.repeats, self._mechanism, reports)
         if self._mechanism.encoder.by_item:
             sums.waiting.append(reports)
-            return self._compact_if_long(sums)
+            return self._without_waiting(sums, _WAITING_BYTES)
         self._add(sums, reports)
         return sums
 
@@ -160,30 +160,38 @@ class TallyFn(beam.CombineFn):
         for sums in accumulators:
             total.reports += sums.reports
             total.counts += sums.counts
-            total.repeats += sums.repeats
+            if len(sums.repeats):
+                self._require_repeats(total)
+                total.repeats += sums.repeats
             total.waiting += sums.waiting
-            self._compact_if_long(total)
+            self._without_waiting(total, _WAITING_BYTES)
         return total
 
     def compact(self, sums: Sums) -> Sums:
-        if sums.waiting:
-            self._add(sums, np.concatenate(sums.waiting))
-            sums.waiting.clear()
-        return sums
+        """Add up, before an accumulator travels, the reports that wait; not if they are smaller than their sums."""
+        return self._without_waiting(sums, sums.counts.size + BUCKETS)
 
     def extract_output(self, sums: Sums) -> Sums:
-        return self.compact(sums)
+        return self._without_waiting(sums, 0)
 
     def _add(self, sums: Sums, reports: Reports) -> None:
+        self._require_repeats(sums)
+        add_repeats(sums.repeats, self._mechanism, reports)
         if not self._whole:
             # Rows within the block. The reports are copied, because Beam forbids to change an input.
             reports = reports.copy()
             reports["row"] %= np.uint32(self._shape[0])
         self._mechanism.accumulate(sums.counts, reports, self._items)
 
-    def _compact_if_long(self, sums: Sums) -> Sums:
-        long = sum(reports.nbytes for reports in sums.waiting) >= _WAITING_BYTES
-        return self.compact(sums) if long else sums
+    def _require_repeats(self, sums: Sums) -> None:
+        if not len(sums.repeats):
+            sums.repeats = new_repeats(self._mechanism)
+
+    def _without_waiting(self, sums: Sums, least_bytes: int) -> Sums:
+        if sums.waiting and sum(reports.nbytes for reports in sums.waiting) >= least_bytes:
+            self._add(sums, np.concatenate(sums.waiting))
+            sums.waiting.clear()
+        return sums
 
 
 def _whole_domain(mechanism: Mechanism) -> UInt64Array:

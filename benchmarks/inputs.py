@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +13,15 @@ import numpy.typing as npt
 from nacl.bindings import crypto_box_afternm, crypto_box_beforenm, crypto_box_keypair, crypto_box_NONCEBYTES
 
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.parts import AxesPart
 from hushcount.campaigns.public_keys import valid_key
-from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, envelope_dtype
+from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, envelope_dtype, sealed_offset
+from hushcount.formats.reading import validated
 from hushcount.many_clients import ManyClients
 from hushcount.oracles.parameters import Parameters
-from hushcount.randomness import SystemWords, permutation, uniform
+from hushcount.randomness import SystemWords, hex_seed, permutation, uniform
 from hushcount.senders import Senders
+from hushcount.strata import stratum_numbers, stratum_octets
 from hushcount.threads import available_threads
 from hushcount.wire.blocks import Kind
 from hushcount.wire.sealing import Octets, Sealer
@@ -28,9 +32,11 @@ from pipelines.files.block_files import write_file
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.outputs.counts import SEALED, StreamCounts
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import make_summary
+from pipelines.outputs.summary import Atom, make_summary
 
 FILE_RECORDS = 1 << 17
+AXIS = "version"
+"""The name of the public axis of a campaign that has one."""
 _ZIPF_UNIT = 1 << 40
 
 
@@ -43,12 +49,14 @@ class Setting:
         items: size of the dictionary, "other" included; None for the open domain.
         epsilon: local budget.
         settings: parameters of the mechanism that are fixed.
+        strata: number of public strata, "other" included; 1: no public axis.
     """
 
     mechanism: str | None
     items: int | None
     epsilon: float = 1.0
     settings: Parameters | None = None
+    strata: int = 1
 
     def over(self, items: int) -> Setting:
         """Return the setting with a dictionary of another size; an open domain stays open."""
@@ -90,7 +98,10 @@ def make_place(directory: Path, setting: Setting, cap: int = 1) -> Place:
     if setting.items is not None:
         dictionary = directory / "items.txt"
         dictionary.write_text("".join(f"{item}\n" for item in names(setting.items - 1)))
-    public = directories.create(place.keys, days=1)
+    public, axes = directories.create(place.keys, days=1), None
+    if setting.strata > 1:
+        listed = [{"name": AXIS, "public": True, "values": coordinates(setting.strata - 1)}]
+        axes = validated(AxesPart, {"listed": listed, "key": hex_seed(SystemWords())}, "the benchmark")
     campaign = create_campaign(
         "bench",
         public,
@@ -98,6 +109,7 @@ def make_place(directory: Path, setting: Setting, cap: int = 1) -> Place:
         mechanism=setting.mechanism,
         epsilon=None if setting.mechanism is None else setting.epsilon,
         dictionary=dictionary,
+        axes=axes,
         settings=setting.settings,
         shuffle={"cap": cap, "minimum_batch": 1},
         discovery={"epsilon": 1.0, "delta": 1e-8} if setting.mechanism is None else None,
@@ -130,11 +142,18 @@ def zipf(values: int, count: int) -> npt.NDArray[np.intp]:
     return held[permutation(count, words)]
 
 
+def coordinates(count: int) -> list[str]:
+    """Return `count` different coordinates."""
+    return [f"v{number}" for number in range(count)]
+
+
 def sealed(place: Place, stream: Stream, values: list[str]) -> Octets:
-    """Return uint8[n, L]: the sealed reports of clients with these values, one for each value."""
+    """Return uint8[n, L]: the sealed reports of clients with these values, one for each value, in any strata."""
     client = ManyClients(place.campaign, seal_rows=sealing_for(len(values)))
-    make = client.reports if stream == "reports" else client.discovery_reports
-    return make(values, available_threads())
+    if stream == "discovery":
+        return client.discovery_reports(values, available_threads())
+    by = [{AXIS: one} for one in drawn(coordinates(place.campaign.public_strata), len(values))]
+    return client.reports(values, available_threads(), by)
 
 
 def sealed_pairs(place: Place, held: npt.NDArray[np.intp]) -> Iterator[Octets]:
@@ -186,15 +205,24 @@ def counts(total: int, each: int) -> list[int]:
 def as_shuffled(place: Place, stream: Stream, parts: Iterable[Octets]) -> str:
     """Write sealed reports as the shuffler's output, each part to a file; return the directory.
 
+    Each public stratum has reports, so the numbers of strata are those of atoms too.
     Opening a box costs the same each time, so parts may repeat if the stage does not search for copies.
     """
     out = place.shuffled
-    records = (part.tobytes() for part in parts)
-    written = _write(place, storage.join(out, stream), SEALED[stream], records, place.campaign.sealed_bytes(stream))
+    campaign, in_strata = place.campaign, Counter[int]()
+
+    def records() -> Iterator[bytes]:
+        for part in parts:
+            if campaign.stratum_bytes(stream):
+                in_strata.update(stratum_numbers(part).tolist())
+            yield part.tobytes()
+
+    written = _write(place, storage.join(out, stream), SEALED[stream], records(), campaign.sealed_bytes(stream))
     summary = make_summary(
-        "shuffle", place.campaign, {stream: StreamCounts(written, written, {})}, None, senders=Senders("client-token")
+        "shuffle", campaign, {stream: StreamCounts(written, written, {})}, None, senders=Senders("client-token")
     )
-    storage.write_json(storage.join(out, SUMMARY), summary.data())
+    listed = tuple(Atom((stratum,), reports) for stratum, reports in sorted(in_strata.items()))
+    storage.write_json(storage.join(out, SUMMARY), replace(summary, atoms=listed).data())
     return out
 
 
@@ -208,7 +236,8 @@ def as_uploaded(place: Place, reports: int, each: int) -> str:
         reports: number of reports.
         each: reports of one client, on average.
     """
-    dtype, words = envelope_dtype(place.campaign.sealed_bytes("reports")), SystemWords()
+    length, words = place.campaign.sealed_bytes("reports"), SystemWords()
+    dtype, start = envelope_dtype(length), sealed_offset(length)
     clients = np.uint64(max(1, reports // each))
 
     def parts() -> Iterator[bytes]:
@@ -218,6 +247,9 @@ def as_uploaded(place: Place, reports: int, each: int) -> str:
             tokens = np.zeros((count, 2), dtype="<u8")
             tokens[:, 0] = np.arange(number * FILE_RECORDS, number * FILE_RECORDS + count, dtype=np.uint64) % clients
             envelopes["client_token"] = tokens.view(f"S{TOKEN_BYTES}").reshape(-1)
+            if told := place.campaign.stratum_bytes("reports"):
+                strata = uniform(place.campaign.public_strata, count, words)
+                octets.reshape(count, -1)[:, start : start + told] = stratum_octets(strata)
             yield envelopes.tobytes()
 
     _write(place, storage.join(place.uploaded, "reports"), ENVELOPES["reports"], parts(), dtype.itemsize)

@@ -47,6 +47,7 @@ LARGE_GCMS = Setting("gcms", None, 4.0, {"k": 65_536, "m": 1024})
 BITS = Setting("oue", 672)
 """84 bytes of bits: a report has 100 plain bytes with the binding, and 164 bytes with box and client token."""
 SKETCH = Setting("gcms", None, 4.0, {"k": 1024, "m": 1024})
+STRATA = 40
 DISCOVERY = Setting(None, ITEMS)
 LIBSODIUM = "libsodium"
 _OPENED_AFRESH = 100_000
@@ -112,9 +113,9 @@ def _encode(layers: int) -> Measure:
     return run
 
 
-def _make_uploads(each: int) -> Make:
+def _make_uploads(each: int, setting: Setting = BITS) -> Make:
     def make(directory: Path, reports: int, _: int) -> None:
-        as_uploaded(make_place(_place(directory).directory, BITS, cap=2), reports, each)
+        as_uploaded(make_place(_place(directory).directory, setting, cap=2), reports, each)
 
     return make
 
@@ -223,6 +224,23 @@ def _both_engines(stage: Stage) -> tuple[Stage, Stage]:
     return stage, replace(stage, name=f"{stage.name}-libsodium", what="the same", target="", engine=LIBSODIUM)
 
 
+def _by_strata(name: str, epsilon: float) -> tuple[Stage, Stage]:
+    """Return a stage, and the same with each report in one of 40 public strata."""
+    whole = f"analyze{name}"
+    setting = replace(AIS, epsilon=epsilon)
+    return (
+        Stage(whole, f"AIS over 26,000 items, epsilon {epsilon:g}", 1_000_000, _make_shuffled(setting), _analyze),
+        Stage(
+            f"analyze-public{name}",
+            f"the same, in {STRATA} public strata",
+            1_000_000,
+            _make_shuffled(replace(setting, strata=STRATA)),
+            _analyze,
+            f"<= 1.5 times the CPU time of {whole}",
+        ),
+    )
+
+
 _STAGES = (
     *_both_engines(
         Stage("encode", "privatise and seal, AIS over 26,000 items", 500_000, _make_values, _encode(1), "<= 20 us")
@@ -230,6 +248,13 @@ _STAGES = (
     *_both_engines(Stage("encode-discovery", "seal twice", 250_000, _make_unknown_values, _encode(2), "<= 40 us")),
     Stage("shuffle", "reports of 164 bytes, one a client", 2_000_000, _make_uploads(1), _shuffle, "<= 4 us"),
     Stage("shuffle-crowded", "the same, five reports a client, cap 2", 2_000_000, _make_uploads(5), _shuffle),
+    Stage(
+        "shuffle-public",
+        "as shuffle, in 40 public strata",
+        2_000_000,
+        _make_uploads(1, replace(BITS, strata=STRATA)),
+        _shuffle,
+    ),
     *_both_engines(
         Stage(
             "analyze",
@@ -255,6 +280,8 @@ _STAGES = (
             _analyze,
         )
     ),
+    *_by_strata("-4", 4.0),
+    *_by_strata("-8", 8.0),
     *_both_engines(
         Stage(
             "discover",

@@ -26,7 +26,7 @@ from hushcount.estimating import flagged
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.repeats import new_repeats
-from hushcount.oracles.tally import AtomTally, Tally
+from hushcount.oracles.tally import AtomTally, Tally, narrowed
 from keys.directories import KeyReference, campaign_key
 from keys.opening_engines import require_opening_engine
 from pipelines.files import storage
@@ -277,18 +277,21 @@ class WriteTallyPart(beam.DoFn):
 
 
 def gather_sums(mechanism: Mechanism, items: UInt64Array, directory: str) -> dict[int, Sums]:
-    """Read the files with parts of tallies that the job wrote, remove these files, and return the sums of each atom."""
+    """Read the files with parts of tallies that the job wrote, remove these files, and return the sums of each atom.
+
+    Repeats are narrow integers, because most are small and each atom has a million of them.
+    """
     rows, found = rows_per_block(mechanism, items), dict[int, Sums]()
     for path, _ in storage.list_files(directory, ".part"):
         atom, block = map(int, path.rpartition("/")[2].removesuffix(".part").split("-"))
         if atom not in found:
-            found[atom] = Sums(0, mechanism.new_tally(items), new_repeats(mechanism))
+            found[atom] = Sums(0, mechanism.new_tally(items), narrowed(new_repeats(mechanism)))
         total = found[atom]
         with storage.open_read(path) as stream:
             part = read_part(stream, rows * total.counts.shape[1])
         total.reports += part.reports
         last = min((first := block * rows) + rows, len(total.counts))
         total.counts[first:last] += part.counts[: last - first]
-        total.repeats += part.repeats
+        total.repeats = narrowed(np.add(total.repeats, part.repeats, dtype=np.int64))
     storage.remove_directory(directory)
     return found

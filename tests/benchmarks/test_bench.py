@@ -39,6 +39,7 @@ from hushcount.errors import HushcountError, UsageError
 from hushcount.wire.blocks import Kind
 from keys.opening import Outcome, open_bound
 from pipelines.files.block_files import find_files
+from pipelines.jobs.results import TALLY, read_tally
 from sealed_lanes.words import NEEDED
 from tests.support.jobs import done
 from tests.support.records import key_reference
@@ -198,7 +199,8 @@ def test_a_gate_trips_at_its_ratio_and_names_the_stage(
 
 def test_what_opens_or_seals_is_measured_by_both_engines_where_there_are_two() -> None:
     twice = {name.removesuffix("-libsodium") for name, stage in STAGES.items() if stage.engine}
-    others = {"shuffle", "shuffle-crowded", "decode", "decode-many", "decode-million"}
+    others = {"shuffle", "shuffle-crowded", "shuffle-public", "decode", "decode-many", "decode-million"}
+    others |= {f"analyze{which}-{epsilon}" for which in ("", "-public") for epsilon in (4, 8)}
     once = {name for name, stage in STAGES.items() if not stage.engine}
     assert twice == once - others
     assert set(BY_DEFAULT) == (set(STAGES) if has_ifma() else once)
@@ -322,6 +324,24 @@ def test_inputs_are_what_the_hop_before_writes(tmp_path: Path) -> None:
         tmp_path / "results",
     )
     assert json.loads((tmp_path / "results" / "summary.json").read_text())["accepted"] == 70
+
+
+def test_inputs_in_public_strata_are_in_all_of_them(tmp_path: Path) -> None:
+    """A stratum lacks 4,000 random reports with a probability below 4 * (3/4)**4000."""
+    place = make_place(tmp_path / "place", replace(AIS.over(50), strata=4))
+    boxes = sealed(place, "reports", drawn(names(49), 4000))
+    job = ("--campaign", place.campaign_path, "--input")
+    as_shuffled(place, "reports", [boxes, boxes])
+    done("job", "analyze", *job, place.shuffled, "--keys", place.keys, "--out", tmp_path / "results")
+    uploads = make_place(tmp_path / "uploads", replace(BITS, strata=4))
+    job = ("--campaign", uploads.campaign_path, "--input", as_uploaded(uploads, 4000, 1))
+    done("job", "shuffle", *job, "--out", tmp_path / "shuffled")
+    atoms = json.loads((tmp_path / "shuffled" / "summary.json").read_text())["atoms"]
+    assert [atom["strata"] for atom in atoms] == [[stratum] for stratum in range(4)]
+    assert sum(atom["reports"] for atom in atoms) == 4000
+    tally = read_tally(str(tmp_path / "results" / TALLY), place.campaign)
+    assert [atom.strata for atom in tally.atoms] == [(stratum,) for stratum in range(4)]
+    assert tally.reports == 8000
 
 
 def test_uploads_have_as_many_clients_as_asked_for(tmp_path: Path) -> None:

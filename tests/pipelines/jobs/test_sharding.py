@@ -237,6 +237,18 @@ def test_a_part_is_read_as_it_was_written() -> None:
     assert np.array_equal(read.repeats, repeats)
 
 
+def test_an_accumulator_travels_as_reports_as_long_as_these_are_smaller_than_their_sums() -> None:
+    """Each atom of public strata has an accumulator, whose repeats take 8 MiB for any number of reports."""
+    mechanism = build("ais", 4.0, 26_000, {"s": 468})
+    fn = TallyFn(mechanism, tally_items(mechanism))
+    for count, waits in ((25_000, True), (300_000, False)):
+        reports = mechanism.encode(np.zeros(count, dtype=np.uint64), SeededWords(7))
+        sums = fn.compact(fn.add_input(fn.create_accumulator(), reports))
+        assert (bool(sums.waiting), bool(len(sums.repeats))) == (waits, not waits)
+        assert len(pickle.dumps(sums)) < min(reports.nbytes, BUCKETS) + 4 * sums.counts.size + 1000
+        assert fn.extract_output(sums).repeats.sum() == count
+
+
 def test_a_process_waits_for_loops_that_load_and_a_failure_is_left_to_the_counting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
