@@ -169,14 +169,17 @@ def parted(groups: Sequence[Group], *sides: Sequence[Counted]) -> list[Parted]:
         Parted(
             where,
             tuple(tuple(part for one in side if (part := one.within(where)) is not None) for side in sides),
-            tuple(
-                replace(groups[place], where=tuple(one for one in groups[place].where if one[0] not in public))
-                for place in places
-            ),
+            tuple(_without(groups[place], public) for place in places),
             tuple(places),
         )
         for where, places in found.items()
     ]
+
+
+def _without(group: Group, axes: frozenset[str]) -> Group:
+    """Return a group without its coordinates on some axes."""
+    # Not by `replace`, which takes five times as long: there may be a million groups.
+    return Group(group.name, group.items, tuple(one for one in group.where if one[0] not in axes), group.others)
 
 
 def shared_number(results: Sequence[Counted], *, mean: bool, otherwise: str) -> NumberPart:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import pyarrow as pa
@@ -73,22 +73,23 @@ class Breakdown:
             UsageError: the campaigns of the results have no such axis or coordinate, or list different coordinates.
         """
         made = self._all_groups(groups, results)
-        there = {place for part in parted(made, results) if part.results for place in part.places}
+        asked = _one_of_each(made)
+        there = {asked[place].where for part in parted(asked, results) if part.results for place in part.places}
         if not there:
             raise UsageError("no stratum of these public coordinates has the minimum batch by itself: ask for others")
-        return tuple(group for place, group in enumerate(made) if place in there)
+        return tuple(group for group in made if group.where in there)
 
     def _all_groups(self, groups: Sequence[Group], results: Sequence[Counted]) -> tuple[Group, ...]:
         if self.is_whole:
             return tuple(groups)
-        strata = list(self._strata([one.campaign for one in results]))
+        strata = [(where, _label(where)) for where in self._strata([one.campaign for one in results])]
         own = {axis for group in groups for axis, _ in group.where}
         if both := own.intersection((*self.by, *dict(self.where))):
             raise UsageError(f"axis {min(both)!a} is fixed by a group already: leave it out of --by and --where")
         return tuple(
-            replace(group, name=f"{group.name}{_label(where)}", where=(*group.where, *where))
+            Group(f"{group.name}{label}", group.items, (*group.where, *where), group.others)
             for group in groups
-            for where in strata
+            for where, label in strata
         )
 
     def parts(self, results: Sequence[Counted]) -> tuple[Stratum, ...]:
@@ -178,13 +179,18 @@ def left_out(results: Sequence[Counted], groups: Sequence[Group]) -> str | None:
 
     A stratum below the minimum batch is counted together with others, so its own count is never shown.
     """
-    parts = [part.where for part in parted(groups, results) if part.where]
+    parts = [part.where for part in parted(_one_of_each(groups), results) if part.where]
     if not (lost := sum(one.beside(parts) for one in results)):
         return None
     return (
-        f"{lost:,} reports are in no row: their public strata are below the minimum batch, or are counted together "
-        "with such a one"
+        f"{lost:,} reports are in no row: their public strata are below the minimum batch, and counted together with "
+        "others"
     )
+
+
+def _one_of_each(groups: Iterable[Group]) -> list[Group]:
+    """Return a group of each of the groups' coordinates, because a million groups share few of them."""
+    return list({group.where: group for group in groups}.values())
 
 
 def require_plain(items: Iterable[str], listed: Collection[str]) -> None:
