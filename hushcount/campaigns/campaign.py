@@ -175,7 +175,10 @@ class Campaign(Part):
         elif self.axes.private.axes and self.number is not None and self.number.mean:
             yield "axes: a mean has public ones only"
         elif (cells := (self.dictionary.items + 1) * len(self.axes.strata)) > MOST_ITEMS:
-            yield f"axes: {cells:,} cells of items and strata, must be at most {MOST_ITEMS:,}"
+            yield (
+                f"axes: {cells:,} cells of items and strata, must be at most {MOST_ITEMS:,}: list fewer items or "
+                "coordinates"
+            )
         elif frequency_oracle(self.mechanism.name).seeded:
             yield f"axes: {self.mechanism.name} adds cells up to a sketch: take another mechanism, such as ais"
 

@@ -27,7 +27,7 @@ _LONGEST_FLAGS = 2048
 _MOST_ATOMS = 1 << 12
 _SENDERS, _FLAGS = "senders", "flags"
 MOST_CELLS = 1 << 28
-"""Most counts of a tally if the caller does not state a maximum: 2 GiB."""
+"""Most counts of a tally if the caller does not state a maximum, and most of all its atoms together: 2 GiB."""
 _DAMAGE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 """What numpy and zipfile raise on a damaged archive; NotImplementedError is a RuntimeError."""
 
@@ -189,7 +189,7 @@ def load(stream: IO[bytes], fingerprint: bytes, most: int = MOST_CELLS) -> Tally
             tally = Tally(counts, reports, items, senders, parse_model(Flags, flagged, "the tally's flags"))
             if "atom_of.npy" in there:
                 atom_of, members = (stored(name, "i", _MOST_ATOMS) for name in ("atom_of", "atom_reports"))
-                parts = stored("atom_counts", "i", len(members) * counts.size)
+                parts = stored("atom_counts", "i", min(len(members) * counts.size, MOST_CELLS))
                 tally = replace(tally, atoms=_atoms(atom_of, members, parts, tally))
     except _DAMAGE as error:
         raise FormatError("the tally file is damaged or is not a tally that hushcount job analyze wrote") from error

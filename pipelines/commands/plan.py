@@ -249,7 +249,9 @@ def _domain(
     if axes is None or size is None:
         return size
     if (cells := size * len(axes.strata)) > MOST_ITEMS:
-        raise UsageError(f"--by makes {cells:,} cells of items and strata, must be at most {MOST_ITEMS:,}")
+        raise UsageError(
+            f"items and axes make {cells:,} cells, must be at most {MOST_ITEMS:,}: list fewer items or coordinates"
+        )
     return size * len(axes.private)
 
 

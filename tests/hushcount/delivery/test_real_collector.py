@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -32,13 +32,16 @@ def sign(site: Site, epoch: int) -> None:
     signature_path(path).write_text(signed(site.campaign(epoch=epoch)).text())
 
 
-def prepared(base: Path, cap: int = 50, **collector: Any) -> Site:
-    """Return a deployment with a signed campaign and a high cap."""
+def prepared(base: Path, cap: int = 50, axis: tuple[str, Sequence[str]] | None = None, **collector: Any) -> Site:
+    """Return a deployment with a signed campaign and a high cap; `axis` is a public axis and its coordinates."""
     site = make_site(base, collector={"authentication": "client-token", **collector})
     path = site.campaign_file()
-    # The cap is raised before anything is published.
+    # Both are changed before anything is published.
     content = json.loads(path.read_text())
     content["shuffle"]["cap"] = cap
+    if axis is not None:
+        listed = [{"name": axis[0], "public": True, "values": axis[1]}]
+        content["axes"] = {"listed": listed, "key": bytes(range(32)).hex()}
     path.write_text(json.dumps(content))
     sign(site, 1)
     return site

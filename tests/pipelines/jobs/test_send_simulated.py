@@ -15,6 +15,7 @@ from hushcount.campaigns.dictionary import Dictionary
 from hushcount.delivery import Site
 from hushcount.delivery.verdicts import Verdict
 from hushcount.errors import UsageError
+from hushcount.strata import STRATUM_BYTES
 from pipelines.jobs import send_simulated
 from pipelines.jobs.send_simulated import _Post, _settled
 from pipelines.jobs.simulated_people import UNLISTED, UNLISTED_SHARE, Law, as_in, counted, zipf
@@ -108,6 +109,26 @@ def test_each_person_sends_a_report_of_each_stream_under_a_token_of_their_own(tm
             assert len({name for name, _ in people}) == PEOPLE
             counts = dict(Counter(value for _, value in people))
     assert counts == {row["item"]: row["count"] for row in run["truth"]}
+
+
+def test_people_send_their_public_coordinates_and_the_truth_has_them(tmp_path: Path) -> None:
+    site, truth = prepared(tmp_path / "site", axis=("platform", ("linux", "mac"))), tmp_path / "truth.csv"
+    (tmp_path / "policy.json").write_text(policy_of(site).text())
+    lines = write_lines(tmp_path / "values.txt", ["word-1\tlinux"] * 3 + ["word-2\tmac", "word-2", "word-3\tbsd"])
+    with stopped(site) as collector:
+        where = ("--site", collector.url, "--policy", tmp_path / "policy.json", "--people", 300)
+        done("simulate", "--send", *where, "--values", lines, "--out", truth, "--seed", 1)
+        refused("simulate", "--send", *where, says=["--values", "coordinates"])
+    with truth.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    told = Counter[str]()
+    for row in rows:
+        told[row["by.platform"]] += int(row["count"])
+    assert {(row["item"], row["by.platform"]) for row in rows} == {
+        ("word-1", "linux"), ("word-2", "mac"), ("word-2", "other"), ("word-3", "other")
+    }  # fmt: skip
+    sent = Counter(int.from_bytes(report[:STRATUM_BYTES], "little") for report in site.sealed("reports"))
+    assert [sent[place] for place in range(3)] == [told[name] for name in ("linux", "mac", "other")]
 
 
 def test_a_refusal_that_asks_to_wait_is_honoured_and_nothing_is_lost_or_sent_twice(

@@ -11,19 +11,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hushcount.arrays import Octets
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import known_items
+from hushcount.client import Client
 from hushcount.collection.envelopes import ENVELOPES, client_token, envelope_dtype
 from hushcount.errors import FormatError, TooFewOpened
 from hushcount.many_clients import ManyClients
+from hushcount.memory import ClientMemory
 from hushcount.oracles import tally as tally_files
 from hushcount.oracles.tally import Tally
+from hushcount.policy import Policy
 from hushcount.privacy.statement import statement, window_of
 from hushcount.randomness import SystemWords
 from hushcount.report_making import sealed, strata_for
 from hushcount.senders import Senders
-from hushcount.strata import STRATUM_BYTES
+from hushcount.strata import STRATUM_BYTES, stratum_numbers
 from hushcount.wire.sealing import Sealer
+from keys.opening import Outcome, open_bound
 from pipelines.audit.view import View
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.deployment.parts import AlertsPart
@@ -38,6 +43,7 @@ from pipelines.questions.spans import Span
 from tests.support.breakdowns import FAR, ask, is_near
 from tests.support.collecting import collect
 from tests.support.jobs import done, new_campaign, new_keys, refused, write_lines
+from tests.support.records import key_reference
 from tests.support.site import Site, at
 
 DAYS, MINIMUM = 2, 200
@@ -249,12 +255,12 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     return Campaign.read(path)
 
 
-def analyzed(campaign: Campaign, name: str, reports: list[bytes]) -> tuple[Path, Tally]:
-    """Return the output of the analyzer, and its tally, if each of these reports is of another client."""
+def analyzed(campaign: Campaign, name: str, reports: list[bytes], each: int = 1) -> tuple[Path, Tally]:
+    """Return the output of the analyzer, and its tally, if so many of these reports in turn are of one client."""
     assert campaign.path is not None
     root = campaign.path.parent / name
     rows = np.zeros(len(reports), dtype=envelope_dtype(campaign.sealed_bytes("reports")))
-    rows["client_token"] = [client_token(str(number), campaign.fingerprint) for number in range(len(reports))]
+    rows["client_token"] = [client_token(str(number // each), campaign.fingerprint) for number in range(len(reports))]
     made = np.frombuffer(b"".join(reports), np.uint8).reshape(len(reports), campaign.sealed_bytes("reports"))
     rows.view(np.uint8).reshape(len(reports), -1)[:, -made.shape[1] :] = made
     (root / "collected" / "reports").mkdir(parents=True)
@@ -292,6 +298,43 @@ def test_whoever_invents_the_other_reports_of_an_atom_sees_the_one_that_is_left(
     assert (said["shuffled"], said["local"]["epsilon"]) == (None, 4.0)
 
 
+def test_a_client_that_moves_repeats_its_answer_and_counts_once(campaign: Campaign) -> None:
+    """Its memory knows items and not public strata; the cap draws which of its strata it counts in."""
+    assert campaign.path is not None
+    path = campaign.path.with_name("remembering.json")
+    content = campaign.model_dump(mode="json", exclude_none=True)
+    remembering = Campaign.model_validate({**content, "id": "remembering", "memory": True})
+    remembering.write(path)
+    remembering = Campaign.read(path)
+    clients, made = 300, list[bytes]()
+    for _ in range(clients):
+        memory = ClientMemory()
+        for platform in PLATFORMS:
+            # Another window each time, as no window takes two reports of a client.
+            one = Client(remembering, policy=Policy.trusting(), memory=memory)
+            made.append(one.report("alpha", {"platform": platform}))
+    answers, told = opened_answers(remembering, made)
+    assert (answers[::2] == answers[1::2]).all()
+    assert (told[::2].tolist(), told[1::2].tolist()) == ([0] * clients, [1] * clients)
+    out, tally = analyzed(remembering, "moved", made, each=2)
+    # An atom of fewer than 50 of 300 comes by chance with a probability below 1e-30.
+    assert [atom.strata for atom in tally.atoms] == [(0,), (1,)]
+    said = json.loads((out / "summary.json").read_text())
+    assert (said["accepted"], said["privacy"]["shuffled"]) == (clients, None)
+    assert said["privacy"]["local"]["epoch_epsilon"] == 4.0
+    assert any("platform" in line and "links the reports of a person" in line for line in said["privacy"]["plain"])
+
+
+def opened_answers(campaign: Campaign, reports: list[bytes]) -> tuple[Octets, Octets]:
+    """Return the answers in reports, uint8[n, L], and the numbers of their public strata."""
+    assert campaign.path is not None
+    rows = np.frombuffer(b"".join(reports), np.uint8).reshape(len(reports), -1)
+    key = key_reference(campaign.path.parent / "keys", "analyzer").read()
+    answers, outcomes, _ = open_bound(key, rows[:, STRATUM_BYTES:].copy(), campaign.binding("reports"))
+    assert (outcomes == Outcome.ACCEPTED).all()
+    return answers, stratum_numbers(rows)
+
+
 def test_an_atom_of_which_too_few_can_be_opened_is_left_out_whole(campaign: Campaign) -> None:
     junk = [report[:STRATUM_BYTES] + bytes(len(report) - STRATUM_BYTES) for report in honest(campaign, 20, "mac")]
     # Bytes that differ, because equal ones are copies.
@@ -315,7 +358,9 @@ def parted_otherwise(tally: Tally, reports: int) -> Tally:
     return replace(tally, atoms=(rest, small))
 
 
-def test_a_tally_of_other_atoms_is_refused(campaign: Campaign, tmp_path: Path) -> None:
+def test_a_tally_of_other_atoms_or_of_too_many_cells_is_refused(
+    campaign: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out, tally = analyzed(campaign, "sound", [*honest(campaign, 50, "mac"), *honest(campaign, 60, "linux")])
     assert [atom.reports for atom in tally.atoms] == [60, 50]
     for number, wrong in enumerate(
@@ -334,6 +379,9 @@ def test_a_tally_of_other_atoms_is_refused(campaign: Campaign, tmp_path: Path) -
             tally_files.save(wrong, campaign.fingerprint, stream)
         with pytest.raises((FormatError, TooFewOpened)):
             read_tally(str(path), campaign)
+    monkeypatch.setattr(tally_files, "MOST_CELLS", sum(atom.counts.size for atom in tally.atoms) - 1)
+    with pytest.raises(FormatError):
+        read_tally(str(out / TALLY), campaign)
     summary = json.loads((out.parent / "shuffled" / "summary.json").read_text())
     first = {"strata": [0], "reports": 60}
     for atoms in ([], [first, first], [first, {"strata": [3], "reports": 50}]):
