@@ -232,7 +232,7 @@ def test_what_cannot_be_broken_down_is_refused_before_a_file_is_written(tmp_path
     refused(*grr, "--by", f"a={write_lines(tmp_path / 'c.txt', ['x', 'a=b'])}", says=["coordinate 2", "'a=b'"])
     refused(
         "plan", "--epsilon", 1, "--reports", 1000, "--dictionary-size", 10**7, "--public-by", f"a={platforms}",
-        says=["30,000,000 cells", "list fewer items"],
+        says=["20,000,000 cells", "list fewer items"],
     )  # fmt: skip
     refused(*grr, "--by", f"a={tmp_path / 'none.txt'}", says=["none.txt"])
     refused(*grr, "--by", f"a={platforms}", "--by", f"a={platforms}", says=["different"])
