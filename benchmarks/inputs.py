@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from nacl.bindings import crypto_box_afternm, crypto_box_beforenm, crypto_box_keypair, crypto_box_NONCEBYTES
 
+from hushcount.campaigns.axes import AxesPart
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.campaigns.parts import AxesPart
 from hushcount.campaigns.public_keys import valid_key
 from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, envelope_dtype, sealed_offset
 from hushcount.formats.reading import validated
