@@ -70,7 +70,7 @@ class Quantiles:
         bins: of the campaign.
         found: one for each share.
         are_known: whether the number of numbers is significantly above 0 among all intervals. If it is not, as in a
-            stratum that may be empty, only the intervals mean anything.
+            stratum that may be empty, there may be no quantile, and every interval is of all bins.
     """
 
     reports: int
@@ -169,6 +169,7 @@ def quantiles(
         raise UsageError(f"share of a quantile is {wrong[0] if wrong else 'missing'}, must be above 0 and below 1")
     tail = (1.0 - Levels(confidence=confidence).confidence) / 2.0
     levels = quantile(tail), quantile(tail / (looks or len(shares)))
+    are_known, all_bins = sums.total > levels[1] * math.sqrt(sums.variances[2]), (0, len(sums.bins) - 1)
     found = []
     for share in shares:
         score = (1.0 - share) * sums.below - share * sums.above
@@ -177,8 +178,8 @@ def quantiles(
         error = np.sqrt(score_variance(np.float64(share), *sums.variances) + sample)
         # The isotonic regression of the scores reaches 0 where their running sum is least.
         at = int(np.argmin(np.concatenate([[0.0], np.cumsum(score)])))
-        found.append(Quantile(share, at, *(_interval(score, z * error, at) for z in levels)))
-    are_known = sums.total > levels[1] * math.sqrt(sums.variances[2])
+        alone, together = (_interval(score, z * error, at) if are_known else all_bins for z in levels)
+        found.append(Quantile(share, at, alone, together))
     return Quantiles(sums.reports, sums.bins, tuple(found), are_known)
 
 

@@ -26,13 +26,13 @@ def mean(
     """
     from pipelines.questions import answer_tables, answers, number_sentences, sentences
     from pipelines.questions.breakdown import Breakdown
-    from pipelines.questions.numbers import mean_table, windows_of
+    from pipelines.questions.numbers import mean_table
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
     of = Breakdown.of(by, where)
-    table = mean_table(windows_of(of.parts(source.counted), together=together))
+    table = mean_table(of.parts(source.counted, together=together))
     says = [
         *number_sentences.of_means(source, table),
         *number_sentences.of_where(of),
@@ -68,24 +68,24 @@ def quantile(
     from hushcount.formats.whole_files import write_once
     from pipelines.questions import answer_tables, answers, number_sentences, sentences
     from pipelines.questions.breakdown import Breakdown
-    from pipelines.questions.numbers import edges_of_next_epoch, quantile_table, windows_of
+    from pipelines.questions.numbers import edges_of_next_epoch, quantile_table
     from pipelines.questions.spans import Span
 
     answers.require_free(out)
     shares = [options.share_of(one, "at") for one in at.split(",")]
     source = answers.source_of(config, campaign, result, Span(last, window, first, end, month))
     of = Breakdown.of(by, where)
-    strata = of.parts(source.counted)
-    table = quantile_table(windows_of(strata, together=together), shares)
+    table = quantile_table(of.parts(source.counted, together=together), shares)
     says = [
-        number_sentences.of_quantiles(table),
+        *number_sentences.of_quantiles(table),
+        *number_sentences.of_cells(of, source),
         *number_sentences.of_numbers(source),
         *number_sentences.of_where(of),
         *of.lost(source.counted),
         *sentences.of_results(source.counted, source.zone),
     ]
     if edges is not None:
-        made = edges_of_next_epoch(strata, shares)
+        made = edges_of_next_epoch(of.parts(source.counted), shares)
         write_once(edges, "file of edges", "\n".join(made) + "\n")
         says.append(f"{edges} has {len(made)} edges: hushcount campaign new --after CAMPAIGN.json --bins {edges}")
     return answers.answer("quantile", [source], table, [answer_tables.quantiles(source, table)], says, out)

@@ -94,7 +94,13 @@ def _percentile(shown: Shown, at: float, found: Sequence[Mapping[str, Any]]) -> 
         )
         for row in found
     )
-    says = (f"{rows[-1].name}: {rows[-1].cells[0]}, in {found[-1]['interval']} with 95 %.",)
+    newest = found[-1]
+    what = (
+        "unknown, because there may be no numbers"
+        if newest["bin"] is None
+        else (f"{newest['bin']}, in {newest['interval']} with 95 %")
+    )
+    says = (f"{rows[-1].name}: {what}.",)
     key, name = f"{shown.key}-at-{100 * at:g}", _NAMES[at]
     return Figure(
         key,

@@ -179,7 +179,7 @@ def histograms(title: str, table: pa.Table) -> Iterator[Table]:
 
 
 def _stratum_of(row: Row) -> str:
-    return ", ".join(value for name, value in row.items() if name.startswith(COLUMN))
+    return ", ".join(f"{name.removeprefix(COLUMN)}={value}" for name, value in row.items() if name.startswith(COLUMN))
 
 
 def quantiles(source: Source, table: pa.Table) -> Table:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Counted, Group, axes_of, parted
+from hushcount.questions.sides import added_up
 from hushcount.strata import COLUMN, OTHER, Where
 from pipelines.console.options import coordinates
 
@@ -21,13 +22,18 @@ class Stratum:
 
     Attributes:
         where: their coordinates; none: all reports.
-        results: the results, or their parts that have the public coordinates.
+        results: for each result its part that has the public coordinates; None: no atom has them alone.
         private: the coordinates on private axes, which the results only estimate.
     """
 
     where: Where
-    results: tuple[Counted, ...]
+    results: tuple[Counted | None, ...]
     private: Where = ()
+
+    @property
+    def there(self) -> tuple[Counted, ...]:
+        """The results that have the stratum."""
+        return tuple(one for one in self.results if one is not None)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -92,15 +98,24 @@ class Breakdown:
             for where, label in strata
         )
 
-    def parts(self, results: Sequence[Counted]) -> tuple[Stratum, ...]:
+    def parts(self, results: Sequence[Counted], *, together: bool = False) -> tuple[Stratum, ...]:
         """Return the strata that rows are of, with the results that have them; one, if nothing is broken down.
 
-        UsageError: as in `groups`.
+        Args:
+            together: whether the windows of each campaign file are added up to one result.
+
+        Raises:
+            UsageError: there are no reports; or as in `groups`.
         """
         asked = self.groups([Group("", ("",))], results)
+        sides: dict[object, list[Counted]] = {}
+        for place, one in enumerate(results):
+            sides.setdefault(one.campaign.fingerprint if together else place, []).append(one)
         found = {
-            place: Stratum(asked[place].where, part.results, group.where)
-            for part in parted(asked, results)
+            place: Stratum(
+                asked[place].where, tuple(added_up(side)[0] if side else None for side in part.sides), group.where
+            )
+            for part in parted(asked, *sides.values())
             for place, group in zip(part.places, part.groups, strict=True)
         }
         return tuple(found[place] for place in range(len(asked)))

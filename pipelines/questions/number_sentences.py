@@ -46,13 +46,21 @@ def of_where(of: Breakdown) -> Iterator[str]:
         yield f"only reports with {', '.join(f'{axis}={value}' for axis, value in of.where)} count"
 
 
-def of_quantiles(table: pa.Table) -> str:
+def of_quantiles(table: pa.Table) -> Iterator[str]:
     """Say what quantiles and their intervals mean; `table`: one of `quantile_table`."""
-    changed = len(set(table["window"].to_pylist())) > 1
-    return (
+    changed = any(table[name].null_count < table.num_rows for name in ("change_low_all", "change_high_all"))
+    yield (
         'quantiles are of reports with a number, without "other"; intervals consist of whole bins, and'
         f"{' with changes from window to window ' if changed else ' '}{_together(table.num_rows)}"
     )
+    if table["bin"].null_count:
+        yield "unknown: the number of these numbers is not significantly above 0, so there may be none"
+
+
+def of_cells(of: Breakdown, source: Source) -> Iterator[str]:
+    """Say what the number of reports in a row counts, if private coordinates are asked for."""
+    if of.is_of_cells(source.counted):
+        yield "reports: with any coordinates on private axes, because those of one are only estimated"
 
 
 def _together(rows: int) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +14,6 @@ from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.means import Measured, change_of, mean_of, range_of
 from hushcount.questions.quantiles import bins_of, changes, quantiles, sums_of
-from hushcount.questions.sides import added_up
 from pipelines.jobs.number_bins import edges_near
 from pipelines.jobs.table_files import schema_of
 from pipelines.questions.breakdown import WHOLE, Breakdown, Stratum
@@ -45,8 +43,9 @@ QUANTILES = schema_of(
 
 `at`: the share of the numbers that are at most the quantile. `bin`: the bin that has it, with its ends. `interval`: the
 bins that may have it, with ends `low` and `high`; null means no end. `change_low`, `change_high`: how much the quantile
-rose since the window before; both are null in the first window. Columns that end in "_all" hold for all rows together,
-quantiles and changes. `bin` is null if the number of numbers is not significantly above 0 among all rows.
+rose since the window before, in the same stratum; both are null if there is none. Columns that end in "_all" hold for
+all rows together, quantiles and changes. If the number of numbers is not significantly above 0 among all rows, there
+may be none: then the quantile is unknown, `bin` is null, the interval is of any number, and no change is known.
 """
 MEANS = schema_of(
     "window",
@@ -67,8 +66,8 @@ MEANS = schema_of(
 )
 """Columns of a table with one row for each window, in the unit of the numbers.
 
-`change`: against the window before, null in the first row. Columns that end in "_all" hold for all rows together, means
-and changes.
+`change`: against the window before in the same stratum, null if there is none. Columns that end in "_all" hold for all
+rows together, means and changes.
 """
 HISTOGRAM = schema_of("bin", "from", "to", *TOTALS.names[2:])
 """Columns of a table with one row for each bin, the lowest first; `from` and `to`: its ends, null where it has none."""
@@ -80,7 +79,7 @@ def quantile_table(strata: Sequence[Stratum], shares: Sequence[float], levels: L
     Raises:
         UsageError: for the same reasons as in `hushcount.questions.quantiles`, or numbers have different units.
     """
-    if len(units := {bins_of([one]).unit for stratum in strata for one in stratum.results}) > 1:
+    if len(units := {bins_of([one]).unit for stratum in strata for one in stratum.there}) > 1:
         raise UsageError(f"numbers are in {' and '.join(map(repr, sorted(units)))}: ask for windows of one unit")
     looks = len(shares) * _looks(strata)
     rows = [row for stratum in strata for row in _quantiles_of(stratum, shares, levels or Levels(), looks)]
@@ -89,7 +88,7 @@ def quantile_table(strata: Sequence[Stratum], shares: Sequence[float], levels: L
 
 def _looks(strata: Sequence[Stratum]) -> int:
     """Return how many intervals hold together, of numbers and of their changes."""
-    return sum(2 * len(stratum.results) - 1 for stratum in strata)
+    return sum(len(stratum.there) + sum(None not in both for both in pairwise(stratum.results)) for stratum in strata)
 
 
 def _table(strata: Sequence[Stratum], rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -98,10 +97,12 @@ def _table(strata: Sequence[Stratum], rows: Sequence[dict[str, Any]], schema: pa
 
 
 def _quantiles_of(stratum: Stratum, shares: Sequence[float], levels: Levels, looks: int) -> Iterator[dict[str, Any]]:
-    sums = [sums_of([one], stratum.private) for one in stratum.results]
-    for place, one in enumerate(stratum.results):
-        found = quantiles(sums[place], shares, levels.confidence, looks)
-        risen = changes(sums[place - 1], sums[place], shares, levels.confidence, looks) if place else ()
+    sums = [None if one is None else sums_of([one], stratum.private) for one in stratum.results]
+    for one, before, after in zip(stratum.results, (None, *sums), sums, strict=False):
+        if one is None or after is None:
+            continue
+        found = quantiles(after, shares, levels.confidence, looks)
+        risen = () if before is None else changes(before, after, shares, levels.confidence, looks)
         for each, change in zip_longest(found.found, risen):
             bin_low, bin_high = found.bins.ends(each.at, each.at) if found.are_known else (None, None)
             (low, high), (low_all, high_all) = found.bins.ends(*each.alone), found.bins.ends(*each.together)
@@ -125,11 +126,6 @@ def _quantiles_of(stratum: Stratum, shares: Sequence[float], levels: Levels, loo
             }
 
 
-def windows_of(strata: Sequence[Stratum], *, together: bool) -> tuple[Stratum, ...]:
-    """Return strata whose rows are of windows, or of all windows together."""
-    return tuple(replace(one, results=added_up(one.results)) for one in strata) if together else tuple(strata)
-
-
 def edges_of_next_epoch(strata: Sequence[Stratum], shares: Sequence[float]) -> tuple[str, ...]:
     """Return the edges of bins that are narrow around the quantiles of all clients of each stratum.
 
@@ -137,12 +133,11 @@ def edges_of_next_epoch(strata: Sequence[Stratum], shares: Sequence[float]) -> t
 
     UsageError: as in `hushcount.questions.quantiles.sums_of`; or as in `pipelines.jobs.number_bins.edges_near`.
     """
-    bins = bins_of([max((one for each in strata for one in each.results), key=lambda one: one.window)])
-    alike = [[one for one in each.results if bins_of([one]) == bins] for each in strata]
+    bins = bins_of([max((one for each in strata for one in each.there), key=lambda one: one.window)])
+    alike = [[one for one in each.there if bins_of([one]) == bins] for each in strata]
     sums = [sums_of(results, each.private) for each, results in zip(strata, alike, strict=True) if results]
-    looks = len(sums) * len(shares)
-    found = [one for each in sums for one in quantiles(each, shares, looks=looks, sampled=True).found]
-    return edges_near(bins, [one.together for one in found])
+    found = [quantiles(each, shares, looks=len(sums) * len(shares), sampled=True) for each in sums]
+    return edges_near(bins, [one.together for each in found if each.are_known for one in each.found])
 
 
 def _rise(interval: tuple[float, float], end: str) -> dict[str, float | None]:
@@ -156,12 +151,14 @@ def mean_table(strata: Sequence[Stratum], levels: Levels | None = None) -> pa.Ta
     Raises:
         UsageError: for the same reasons as in `hushcount.questions.means.mean_of`.
     """
-    range_of([one for stratum in strata for one in stratum.results])
+    range_of([one for stratum in strata for one in stratum.there])
     confidence, looks, rows = (levels or Levels()).confidence, _looks(strata), []
     for stratum in strata:
-        means = [mean_of(one) for one in stratum.results]
-        for place, (one, mean) in enumerate(zip(stratum.results, means, strict=True)):
-            change = change_of(means[place - 1], mean) if place else None
+        means = [None if one is None else mean_of(one) for one in stratum.results]
+        for one, before, mean in zip(stratum.results, (None, *means), means, strict=False):
+            if one is None or mean is None:
+                continue
+            change = None if before is None else change_of(before, mean)
             row = {
                 "window": one.window,
                 "epoch": one.campaign.epoch,

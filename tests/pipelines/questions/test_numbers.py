@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -155,11 +155,50 @@ def test_a_stratum_that_may_be_empty_has_no_quantile(tmp_path: Path) -> None:
     nobody, all_ = rows[:3], rows[3:]
     assert {row["by.version"] for row in nobody} == {"2.1"}
     assert all(row["bin"] is not None for row in all_)
-    # By chance, nobody's bins may seem to be of somebody.
-    unknown = {row["bin"] is row["bin_low"] is None for row in nobody}
+    # With probability 0.004 nobody's bins seem to be of somebody; then all three quantiles are shown.
+    unknown = {row["bin"] is row["bin_low"] is row["low"] is row["high_all"] is None for row in nobody}
     assert len(unknown) == 1
-    assert ("unknown" in done(*asked).out) is unknown.pop()
+    out = done(*asked).out
+    assert "version=other" in out
+    assert ("may be none" in out) is ("any number" in out) is unknown.pop()
     assert "Broken down by" not in page_of(site.deployment, at(1.2), Span(100)).partition('"mean"')[2][:100]
+
+
+def test_a_change_is_against_the_window_before_in_the_same_stratum(tmp_path: Path) -> None:
+    """On the second of four days mac is counted with bsd, so on the third neither has a change."""
+    site, drawn = Site(tmp_path), random.Random(11)
+    axes = ("--public-by", f"platform={write_lines(tmp_path / 'platforms.txt', ['linux', 'bsd', 'mac'])}")
+    numbers = ("--number", "0:10000", "--unit", "ms")
+    bins = site.add("bins", *numbers, "--bins", "log:20", *axes, epsilon=6.0, min_batch=100)
+    mean = site.add("mean", *numbers, "--mean", *axes, mechanism=None, epsilon=6.0, min_batch=100)
+    for day in range(4):
+        # Each duration is ten times as long from the third day on.
+        people = [
+            f"{min(drawn.lognormvariate(4.0, 0.3) * (10 if day > 1 else 1), 9_000.0)}\t{platform}"
+            for platform, many in (("linux", 600), ("bsd", 500), ("mac", 20 if day == 1 else 500))
+            for _ in range(many)
+        ]  # fmt: skip
+        collect(site.store, bins, people, day=day)
+        collect(site.store, mean, people, day=day)
+        assert site.run(day + 1.1, sure=True).problems == []
+    by = ("--config", site.config, "--by", "platform")
+    for question, name, column in (("mean", "mean", "change"), ("quantile", "bins", "change_low_all")):
+        options = ("--at", "50%") if question == "quantile" else ()
+        asked = ("ask", question, *by, "--campaign", name, *options)
+        told = done(*asked, "--json").json
+        days = {window_name(day): day for day in range(4)}
+        seen = {(row["by.platform"], days[row["window"]]): row[column] for row in told["rows"]}
+        assert [*seen] == [*product(["linux"], range(4)), *product(["bsd", "mac"], (0, 2, 3))]
+        unknown = {place for place, change in seen.items() if change is None}
+        assert unknown == {("linux", 0), *product(["bsd", "mac"], (0, 2))}
+        assert seen["linux", 2] > 0
+        assert any(said.startswith("520 reports are in no row") for said in told["says"])
+        # Windows of one campaign file are added up before they are compared.
+        both = done(*asked, "--together", "--json").json["rows"]
+        assert [(row["by.platform"], row["reports"]) for row in both] == [
+            ("linux", 2_400), ("bsd", 1_500), ("mac", 1_500)
+        ]  # fmt: skip
+        assert "platform=linux" in done(*asked).out
 
 
 def test_windows_together_are_one_answer(timed: Site) -> None:
