@@ -169,9 +169,12 @@ def of_looks(rows: int, *, are_shown: bool = True) -> str:
         if are_shown
         else "the intervals low_all to high_all, and detected_all, in --json and --out"
     )
+    wrong = f"is wrong is {100.0 * (1.0 - CONFIDENCE):.3g} % at most"
+    if rows == 1:
+        return f"the probability that the interval {wrong}"
     return (
         f"{what} are corrected for all {rows:,} counts looked at together (Bonferroni): for each of the two, the "
-        f"probability that even one is wrong is {100.0 * (1.0 - CONFIDENCE):.3g} % at most"
+        f"probability that even one {wrong}"
     )
 
 
