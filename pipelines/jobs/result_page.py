@@ -41,7 +41,9 @@ class Page:
 
 def render(page: Page) -> str:
     """Return the page as HTML that refers to no other file and no host."""
-    blocks = (*_mean(page), _estimates(page), *_found(page), _hops(page))
+    # The only item of a mean is a sum of places on a line, so its count is of no clients.
+    estimates = [_estimates(page)] if page.mean is None else []
+    blocks = (*_mean(page), *estimates, *_found(page), _hops(page))
     panel = Panel("result", "", Guarantee.of(page.summary.stated), blocks)
     title = f"{page.campaign.id}, epoch {page.campaign.epoch}"
     return page_of(title, (), [panel], f"Campaign fingerprint {page.campaign.fingerprint.hex()}")

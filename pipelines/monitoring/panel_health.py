@@ -19,7 +19,7 @@ from pipelines.questions.spans import Span
 from pipelines.windows.calendar import Calendar
 from pipelines.windows.rules import calendar_of
 
-_HEADS = ("window", "hop and stream", "received", "went on", "rejected")
+_HEADS = ("window", "hop and stream", "received", "went on", "state or rejections")
 _COLLECTED = "collected"
 
 

@@ -37,7 +37,8 @@ def strata_of(shown: Shown) -> Iterator[Block]:
     number = newest.campaign.number
     if newest.campaign.axes is None or newest.dictionary is None or (number is not None and number.mean):
         return
-    axes, items = newest.campaign.axes.strata.axes, newest.dictionary.items
+    axes = newest.campaign.axes.strata.axes
+    items = newest.dictionary.items if number is None else number.bins.names
     wholes = [
         (axis.name, [Group(one, items, ((axis.name, one),), others=True) for one in axis.coordinates]) for axis in axes
     ]
@@ -78,6 +79,9 @@ def _figure(
     found = findings(table.to_pylist(), names if whole else (), "group")
     if not whole:
         found = sorted(found, key=lambda row: -row["count"])[:_MOST_ROWS]
+        if newest.campaign.number is not None:
+            # Bins have their order, so that the shape of their counts can be seen.
+            found.sort(key=lambda row: names.index(row["group"]))
     shares = list[tuple[str, ...]]([()] * len(found))
     if told := of_cells and not whole:
         table = pa.Table.from_pylist(found, table.schema)
@@ -88,12 +92,12 @@ def _figure(
         for drawn, share in zip((count_row(row["group"], row, row["reports"]) for row in found), shares, strict=True)
     ]
     detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
-    what = "coordinates" if whole else "items"
-    says = [f"{detected:,} of {len(groups):,} {what} are detected."]
+    what = "coordinate" if whole else "item" if newest.campaign.number is None else "bin"
+    says = [f"{detected:,} of {len(groups):,} {what}s are detected."]
     if lacking := len(groups) - len(rows) if whole else 0:
         says.append(f"{lacking:,} below the minimum batch are not shown.")
     if (lost := left_out([newest], groups)) is not None:
         says.append(f"{lost}.")
-    heads = ("coordinate" if whole else "item", *HEADS, *(["in stratum"] if told else []))
+    heads = (what, *HEADS, *(["in stratum"] if told else []))
     notes = (*_NOTES, *(_OF_CELLS if told else ()))
     return Figure(key, name, tuple(says), "intervals", heads, tuple(rows), most=_MOST_ROWS, notes=notes)

@@ -47,6 +47,14 @@ READY = """async () => {
 }"""
 SEEN = "[...document.querySelectorAll('svg[role=img]')].filter((one) => one.checkVisibility())"
 
+OVERLAPS = f"""() => {SEEN}.flatMap((one) => {{
+  const texts = [...one.querySelectorAll("text")].map((each) => [each, each.getBoundingClientRect()]);
+  return texts.flatMap(([each, at]) => texts.filter(([other, beside]) => other !== each
+    && other.getAttribute("y") === each.getAttribute("y") && at.left <= beside.left && at.right > beside.left
+  ).map(([other]) => [each.textContent, other.textContent]));
+}})"""
+"""Pairs of texts of one line of a picture that overlap."""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
@@ -175,6 +183,10 @@ def test_no_width_scrolls_sideways(browser: Chromium, written: Path, width: int)
         assert overflow(tab) == 0
         wide = f"Math.max(0, ...{SEEN}.map((one) => one.getBoundingClientRect().right))"
         assert tab.run(f"() => {wide}") <= width
+        assert tab.run(OVERLAPS) == []
+        bars = "one.closest('[data-chart=intervals]')"
+        marks = f"{SEEN}.filter((one) => {bars}).map((one) => one.querySelectorAll('.grid').length)"
+        assert all(number >= 2 for number in tab.run(f"() => {marks}"))
 
 
 def test_a_print_has_all_parts_and_all_tables(browser: Chromium, written: Path, tmp_path: Path) -> None:

@@ -71,15 +71,18 @@ export function cut(text, width) {
 
 /** Return the width for the names of rows: the width of the longest name, but at most a part of the picture. */
 export function namesWidth(rows, width) {
-  const most = Math.round(width * 0.38);
+  const most = Math.round(width * 0.42);
   return Math.min(most, Math.ceil(Math.max(...rows.map((row) => widthOf(row.name.slice(0, 200))))));
 }
 
 /** Return the axis below a picture: grid lines through the picture, numbers, and a title. */
 export function axis(x, [least, most], [left, right], foot, unit, title) {
   const room = Math.max(2, Math.floor((right - left) / 90));
+  // One number alone is no scale; of a third more intervals at least two numbers are in the picture.
+  const found = ticks(least, most, room);
+  const marks = found.length > 1 ? found : ticks(least, most, room + 1);
   const parts = [svg("path", { class: "line", d: `M${left} ${foot}H${right}` })];
-  for (const value of ticks(least, most, room)) {
+  for (const value of marks) {
     parts.push(svg("path", { class: "grid", d: `M${x(value)} 0V${foot}` }));
     parts.push(svg("text", { x: x(value), y: foot + 16, "text-anchor": "middle" }, shown(value, unit)));
   }

@@ -1,5 +1,5 @@
 // Time to scale, in the zone of the page: ticks at days, months or times of day, and names of windows.
-import { svg } from "./svg.js";
+import { svg, widthOf } from "./svg.js";
 
 export const FOOT = 38;
 const [HOUR, DAY] = [3600, 86400];
@@ -70,10 +70,16 @@ export function timeAxis(x, ends, top, foot) {
   const [begin, end] = ends;
   const [left, right] = [x(begin), x(end)];
   const parts = [svg("path", { class: "line", d: `M${left} ${foot}H${right}` })];
+  let free = left;
   for (const [shown, text] of ticks(local(begin), local(end), Math.max(1, Math.floor((right - left) / ROOM)))) {
     const at = x(atLocal(shown));
     const anchor = at < left + ROOM / 2 ? "start" : at > right - ROOM / 2 ? "end" : "middle";
     parts.push(svg("path", { class: "grid", d: `M${at} ${top}V${foot + 4}` }));
+    // A text at an end is not in the middle of its tick, so it may reach the next one.
+    const width = widthOf(text);
+    const starts = at - { start: 0, middle: width / 2, end: width }[anchor];
+    if (starts < free) continue;
+    free = starts + width + 4;
     parts.push(svg("text", { x: at, y: foot + 17, "text-anchor": anchor }, text));
   }
   const zone = `${startsDay(begin) && startsDay(end) ? "days" : "times of day"} in ${ZONE}`;

@@ -97,6 +97,7 @@ def test_the_page_of_a_result_has_its_mean(timed: Site) -> None:
     for page, row in zip(pages, ask(timed, "mean")["rows"], strict=True):
         assert f"{row['mean']:,.0f} \u00b1" in page or f"{row['mean']:,.1f} \u00b1" in page
         assert "above 2000 as 2000" in page
+        assert ">2000 ms<" not in page
 
 
 def test_questions_on_bins_and_means_refuse_each_other(timed: Site, asked: Site) -> None:
