@@ -13,6 +13,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import BoundedWindow
 from apache_beam.typehints import with_input_types, with_output_types
 
+from analyzer.atoms import Atom, joined
 from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Place as TallyPlace
 from analyzer.tally_reports import Sums, TallyReports, read_part, rows_per_block
@@ -127,13 +128,13 @@ class AnalyzeJob(OpeningJob):
         accepted, campaign, directory = counts["reports"].accepted, self.campaign, place.directory
         if (reports := sum(one.reports for one in found.values())) != accepted:
             raise HushcountError(f"the tally holds {reports} reports, must hold {accepted}: report this bug")
+        atoms = self._atoms(found)
         if campaign.stratum_bytes("reports"):
-            found = {atom: one for atom, one in found.items() if campaign.reaches_minimum(one.reports)}
-            counts = {"reports": counts["reports"].rejecting("small_atom", sum(one.reports for one in found.values()))}
+            counts = {"reports": counts["reports"].rejecting("small_atom", sum(one.reports for _, one in atoms))}
             accepted = counts["reports"].accepted
             require_minimum(self.hop, campaign, "reports", counts["reports"], self.upstream, opening)
-        tally = self._tally(found)
-        repeats = np.sum([one.repeats for one in found.values()], axis=0)
+        tally = self._tally(atoms)
+        repeats = np.sum([one.repeats for _, one in atoms], axis=0)
         tally = replace(tally, flags=flagged(campaign, tally, repeats))
         summary = make_summary("analyze", campaign, counts, accepted, self.upstream, opening=opening)
         summary = replace(summary, dead_letters=kept_of(directory, counts))
@@ -142,21 +143,26 @@ class AnalyzeJob(OpeningJob):
         results.write_tally(directory, replace(tally, flags=summary.flags or tally.flags), campaign)
         return Finished(summary)
 
-    def _tally(self, found: Mapping[int, Sums]) -> Tally:
-        """Return the tally of all reports, with that of each atom if the campaign has public axes."""
-        items, senders, listed = self.steps.columns, self.upstream.senders, self.upstream.atoms
+    def _atoms(self, found: Mapping[int, Sums]) -> list[Atom]:
+        """Return the strata and the sums of each atom; without public axes, no strata and the sums of all reports."""
+        listed = self.upstream.atoms
         if not self.campaign.stratum_bytes("reports"):
-            return Tally(found[0].counts, found[0].reports, items, senders)
+            return [((), found[0])]
         if any(atom >= len(listed) for atom in found):
             raise HushcountError(
                 f"{self.folder} has reports of atom {max(found)}, must be below {len(listed)}, the number of atoms "
                 "that the shuffler lists: get its output anew"
             )
-        return Tally.of(
-            [AtomTally(listed[atom].strata, one.reports, one.counts) for atom, one in sorted(found.items())],
-            items,
-            senders,
-        )
+        atoms = [(listed[atom].strata, one) for atom, one in sorted(found.items())]
+        return joined(atoms, self.campaign.shuffle.minimum_batch)
+
+    def _tally(self, atoms: Sequence[Atom]) -> Tally:
+        """Return the tally of all reports, with that of each atom if the campaign has public axes."""
+        items, senders = self.steps.columns, self.upstream.senders
+        if not self.campaign.stratum_bytes("reports"):
+            ((_, one),) = atoms
+            return Tally(one.counts, one.reports, items, senders)
+        return Tally.of([AtomTally(strata, one.reports, one.counts) for strata, one in atoms], items, senders)
 
 
 def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -110,7 +111,11 @@ def edges_near(bins: Bins, intervals: Sequence[tuple[int, int]]) -> tuple[str, .
     for low, high in sorted({(edges[first], edges[then]) for first, then in spans if first < then}):
         place, scale = (math.log, "log") if low > 0 else (float, "linear")
         half = (place(high) - place(low)) / _PARTS / 2.0
-        for edge in edges_between(low, high, _PARTS + 1, scale)[:-1]:
+        cuts: tuple[str, ...] = ()
+        # An interval that is too narrow for different edges is not cut.
+        with suppress(ValueError):
+            cuts = edges_between(low, high, _PARTS + 1, scale)[:-1]
+        for edge in cuts:
             near = (abs(place(other) - place(float(edge))) < half for other in found if low <= other <= high)
             if not any(near):
                 found[float(edge)] = edge

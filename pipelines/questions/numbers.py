@@ -137,7 +137,9 @@ def edges_of_next_epoch(strata: Sequence[Stratum], shares: Sequence[float]) -> t
     alike = [[one for one in each.there if bins_of([one]) == bins] for each in strata]
     sums = [sums_of(results, each.private) for each, results in zip(strata, alike, strict=True) if results]
     found = [quantiles(each, shares, looks=len(sums) * len(shares), sampled=True) for each in sums]
-    return edges_near(bins, [one.together for each in found if each.are_known for one in each.found])
+    if not (known := [one for each in found if each.are_known for one in each.found]):
+        raise UsageError("these quantiles are unknown, because there may be no numbers: ask for more windows")
+    return edges_near(bins, [one.together for one in known])
 
 
 def _rise(interval: tuple[float, float], end: str) -> dict[str, float | None]:

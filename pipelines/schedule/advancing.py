@@ -237,7 +237,9 @@ def _is_output(work: Work, one: Attempt, made: Outcome, before: Mapping[int, Att
 
 
 def _forwarded(log: Log, one: Attempt) -> Collection[Stream]:
-    return log.fold.hops_of(one.task.batch.name)[one.hop].counts.streams
+    """Return the streams that a batch forwarded whole; it leaves reports of small public strata out."""
+    streams = log.fold.hops_of(one.task.batch.name)[one.hop].counts.streams
+    return [stream for stream, counts in streams.items() if not counts.rejected.get("small_atom")]
 
 
 def _said(work: Work, task: Task, hop: HopName, summary: HopSummary, problem: str) -> None:

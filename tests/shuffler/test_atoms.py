@@ -66,8 +66,10 @@ def test_atoms_are_a_partition_by_the_written_rule_and_each_has_the_minimum(
 
 
 @given(batches(), st.data())
-def test_odd_reports_hide_nobody_else(batch: tuple[Strata, dict[int, int]], data: st.DataObject) -> None:
+def test_odd_reports_hide_no_large_stratum(batch: tuple[Strata, dict[int, int]], data: st.DataObject) -> None:
     """Whoever sends fewer reports of each stratum than the minimum leaves the atoms of large strata as they are.
+
+    Of smaller strata, fewer reports than the minimum are in no answer.
 
     Under a rule that fills small strata up with the least large one, a single report hides it.
     """
@@ -80,6 +82,8 @@ def test_odd_reports_hide_nobody_else(batch: tuple[Strata, dict[int, int]], data
     alone = {(stratum,) for stratum, number in counts.items() if number >= MINIMUM}
     assert alone <= {*before}
     assert alone <= {*after}
+    counted = {stratum for atom in after for stratum in atom}
+    assert sum(counts[stratum] + odd[stratum] for stratum in counts if stratum not in counted) < MINIMUM
 
 
 # Attacks. An answer is a set of strata whose reports are added up; attackers subtract answers from each other.

@@ -41,7 +41,7 @@ from pipelines.pages.figures import Choice, Figure, Trend
 from pipelines.questions.sources import from_store
 from pipelines.questions.spans import Span
 from tests.support.breakdowns import FAR, ask, is_near
-from tests.support.collecting import collect
+from tests.support.collecting import add_copies, collect
 from tests.support.jobs import done, new_campaign, new_keys, refused, write_lines
 from tests.support.records import key_reference
 from tests.support.site import Site, at
@@ -296,6 +296,37 @@ def test_whoever_invents_the_other_reports_of_an_atom_sees_the_one_that_is_left(
     assert (atom.counts - ours).sum() == VICTIMS, "the victim's own answer"
     said = json.loads((out / "summary.json").read_text())["privacy"]
     assert (said["shuffled"], said["local"]["epsilon"]) == (None, 4.0)
+
+
+def test_reports_that_cannot_be_opened_hide_no_others(campaign: Campaign) -> None:
+    """With one such report, each stratum has the minimum of 50 at the shuffler, and 49 reports at the analyzer."""
+    reports = [one for platform in (*PLATFORMS, "bsd") for one in honest(campaign, 49, platform)]
+    broken = [one[:-1] + bytes([one[-1] ^ 1]) for one in reports[::49]]
+    out, tally = analyzed(campaign, "broken", [*reports, *broken])
+    assert [(atom.strata, atom.reports) for atom in tally.atoms] == [((0, 1, 2), 147)]
+    counted = json.loads((out / "summary.json").read_text())["streams"]["reports"]
+    assert counted == {"received": 150, "accepted": 147, "rejected": {"not_opened": 3}}
+
+
+def test_batches_of_one_graph_give_what_they_give_one_after_the_other(tmp_path: Path) -> None:
+    """The second day has copies of the first, 40 of which the first left out, as there were too few of mac."""
+    told = []
+    for together in (False, True):
+        (tmp_path / str(together)).mkdir()
+        site = Site(tmp_path / str(together))
+        site.config.write_text(site.config.read_text().replace('grace = "2d"', 'grace = "9d"'))
+        by = ("--public-by", f"platform={write_lines(site.root / 'platforms.txt', PLATFORMS)}")
+        path = site.add("parts", *by, epsilon=5.0, dictionary=site.words, min_batch=MINIMUM)
+        (first,) = collect(site.store, path, ["alpha\tlinux"] * 300 + ["beta\tmac"] * 40, day=0)
+        if not together:
+            assert site.run(9.2, sure=True).problems == []
+        (second,) = collect(site.store, path, ["alpha\tlinux"] * 300 + ["beta\tmac"] * 170, day=1)
+        add_copies(first, second)
+        assert site.run(11.5, sure=True).problems == []
+        assert site.run(11.6, sure=True).problems == []
+        told.append([shuffled(site, day)[1]["streams"]["reports"] for day in range(2)])
+    assert told[0] == told[1]
+    assert [one["rejected"] for one in told[0]] == [{"small_atom": 40}, {"duplicate": 300}]
 
 
 def test_a_client_that_moves_repeats_its_answer_and_counts_once(campaign: Campaign) -> None:
