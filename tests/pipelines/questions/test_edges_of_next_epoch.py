@@ -79,6 +79,8 @@ def test_the_next_epoch_has_narrower_intervals_that_hold_the_truth(tmp_path: Pat
     number = Campaign.read(second).number
     assert number is not None
     assert (number.unit, list(number.edges)) == ("ms", edges.read_text().split())
+    done("keys", "new", "--role", "operator", "--out", tmp_path / "operator-keys")
+    done("campaign", "sign", "--campaign", second, "--keys", tmp_path / "operator-keys")
     begins = (START + DAY).isoformat()
     done("campaign", "publish", "--config", site.config, "--campaign", second, "--begins", begins)
     collect(site.store, second, [*map(str, durations[1])], day=1)
