@@ -12,7 +12,7 @@ from pipelines.monitoring.count_rows import HEADS, count_row
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Span
 from pipelines.questions.answer_tables import in_stratum
-from pipelines.questions.breakdown import left_out
+from pipelines.questions.breakdown import Breakdown, left_out
 from pipelines.questions.findings import findings
 from pipelines.questions.stratum_shares import with_stratum_shares
 from pipelines.questions.sums import sums_table
@@ -53,27 +53,16 @@ def strata_of(shown: Shown) -> Iterator[Block]:
     each = [(f"{axis}={one}", [Group(item, (item,), ((axis, one),)) for item in items]) for axis, one in parts]
     looks = sum(len(groups) for _, groups in (*wholes, *each))
     figures = [
-        _figure(
-            f"{shown.key}-by-{place}",
-            name,
-            newest,
-            groups,
-            looks,
-            whole=place < len(wholes),
-            of_cells=groups[0].where[0][0] in private,
-        )
+        _figure(f"{shown.key}-by-{place}", name, newest, groups, looks, whole=place < len(wholes))
         for place, (name, groups) in enumerate((*wholes, *each))
     ]
     yield Choice(f"{shown.key}-by", "Broken down by", tuple(figures))
 
 
-def _figure(
-    key: str, name: str, newest: Counted, groups: Sequence[Group], looks: int, *, whole: bool, of_cells: bool
-) -> Figure:
+def _figure(key: str, name: str, newest: Counted, groups: Sequence[Group], looks: int, *, whole: bool) -> Figure:
     """Return a figure of groups: of all in their order if they are `whole`, or else of those that are detected.
 
-    Args:
-        of_cells: whether the axis is private: then detected items have a share of their stratum too.
+    Detected items of a coordinate on a private axis have a share of their stratum too.
     """
     table, names = sums_table([newest], groups, looks=looks), [group.name for group in groups]
     found = findings(table.to_pylist(), names if whole else (), "group")
@@ -82,15 +71,13 @@ def _figure(
         if newest.campaign.number is not None:
             # Bins have their order, so that the shape of their counts can be seen.
             found.sort(key=lambda row: names.index(row["group"]))
-    shares = list[tuple[str, ...]]([()] * len(found))
-    if told := of_cells and not whole:
+    of_cells = not whole and Breakdown(where=groups[0].where).is_of_cells([newest])
+    if of_cells:
         table = pa.Table.from_pylist(found, table.schema)
         found = with_stratum_shares(table, [newest], groups, looks, named=False).to_pylist()
-        shares = [(in_stratum(row),) for row in found]
-    rows = [
-        replace(drawn, cells=(*drawn.cells, *share))
-        for drawn, share in zip((count_row(row["group"], row, row["reports"]) for row in found), shares, strict=True)
-    ]
+    rows = [count_row(row["group"], row, row["reports"]) for row in found]
+    if of_cells:
+        rows = [replace(one, cells=(*one.cells, in_stratum(row))) for one, row in zip(rows, found, strict=True)]
     detected = sum(row.drawn.strong for row in rows if isinstance(row.drawn, Span))
     what = "coordinate" if whole else "item" if newest.campaign.number is None else "bin"
     says = [f"{detected:,} of {len(groups):,} {what}s are detected."]
@@ -98,6 +85,6 @@ def _figure(
         says.append(f"{lacking:,} below the minimum batch are not shown.")
     if (lost := left_out([newest], groups)) is not None:
         says.append(f"{lost}.")
-    heads = (what, *HEADS, *(["in stratum"] if told else []))
-    notes = (*_NOTES, *(_OF_CELLS if told else ()))
+    heads = (what, *HEADS, *(["in stratum"] if of_cells else []))
+    notes = (*_NOTES, *(_OF_CELLS if of_cells else ()))
     return Figure(key, name, tuple(says), "intervals", heads, tuple(rows), most=_MOST_ROWS, notes=notes)

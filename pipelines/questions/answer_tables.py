@@ -17,6 +17,7 @@ from pipelines.console.charts import Bar, sparkline
 from pipelines.console.number_text import numeral
 from pipelines.console.tables import Table
 from pipelines.epochs.tracked_items import id_of, shown
+from pipelines.questions.breakdown import text_of
 from pipelines.questions.changes import Change
 from pipelines.questions.findings import share_of, state_of, verdict_of
 from pipelines.questions.sentences import percent, ratio
@@ -179,7 +180,7 @@ def histograms(title: str, table: pa.Table) -> Iterator[Table]:
 
 
 def _stratum_of(row: Row) -> str:
-    return ", ".join(f"{name.removeprefix(COLUMN)}={value}" for name, value in row.items() if name.startswith(COLUMN))
+    return text_of([(name.removeprefix(COLUMN), value) for name, value in row.items() if name.startswith(COLUMN)])
 
 
 def quantiles(source: Source, table: pa.Table) -> Table:

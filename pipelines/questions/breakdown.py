@@ -217,5 +217,10 @@ def require_plain(items: Iterable[str], listed: Collection[str]) -> None:
             raise UsageError(f"item {item!a} names a coordinate: give --item {name!a} {cure}")
 
 
+def text_of(where: Iterable[tuple[str, str]]) -> str:
+    """Return coordinates as tables and sentences name them."""
+    return ", ".join(f"{axis}={value}" for axis, value in where)
+
+
 def _label(where: Where) -> str:
-    return f" [{', '.join(f'{axis}={value}' for axis, value in where)}]"
+    return f" [{text_of(where)}]"

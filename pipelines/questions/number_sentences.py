@@ -9,7 +9,7 @@ import pyarrow as pa
 from hushcount.questions.counted import Counted
 from hushcount.questions.means import range_of
 from pipelines.console.number_text import of_range
-from pipelines.questions.breakdown import Breakdown
+from pipelines.questions.breakdown import Breakdown, text_of
 from pipelines.questions.changes import CONFIDENCE
 from pipelines.questions.sources import Source
 
@@ -43,7 +43,7 @@ def of_means(source: Source, table: pa.Table) -> Iterator[str]:
 def of_where(of: Breakdown) -> Iterator[str]:
     """Say which reports the rows are of."""
     if of.where:
-        yield f"only reports with {', '.join(f'{axis}={value}' for axis, value in of.where)} count"
+        yield f"only reports with {text_of(of.where)} count"
 
 
 def of_quantiles(table: pa.Table) -> Iterator[str]:

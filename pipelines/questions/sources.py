@@ -25,6 +25,7 @@ from pipelines.jobs import results
 from pipelines.log.log import Logs
 from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
+from pipelines.questions.breakdown import text_of
 from pipelines.windows.collecting import collecting
 from pipelines.windows.intake import intake_of
 from pipelines.windows.rules import calendar_of
@@ -169,9 +170,9 @@ class Source:
         parts = [(place, one.within(where)) for place, one in zip(self.places, self.counted, strict=True)]
         there = [(place, one) for place, one in parts if one is not None]
         if not there:
-            said = ", ".join(f"{axis}={value}" for axis, value in where)
             raise UsageError(
-                f"{said} has the minimum batch by itself in none of these windows: leave it out, or choose others"
+                f"{text_of(where)} has the minimum batch by itself in none of these windows: leave it out, or choose "
+                "others"
             )
         source = replace(self, places=tuple(place for place, _ in there))
         source.__dict__["counted"] = tuple(one for _, one in there)

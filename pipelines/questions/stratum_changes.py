@@ -14,7 +14,7 @@ from hushcount.questions.counted import Counted, Group
 from hushcount.questions.power import level_of
 from hushcount.questions.stratum_changes import stratum_pairs
 from hushcount.strata import Where
-from pipelines.questions.breakdown import Breakdown
+from pipelines.questions.breakdown import Breakdown, text_of
 from pipelines.questions.changes import CONFIDENCE, schema_of_rows
 
 
@@ -91,8 +91,7 @@ class StratumSides:
     @property
     def names(self) -> tuple[str, str]:
         """Names of both strata."""
-        before, after = (", ".join(f"{axis}={value}" for axis, value in side) for side in (self.before, self.after))
-        return before, after
+        return text_of(self.before), text_of(self.after)
 
 
 def stratum_changes(
