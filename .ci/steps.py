@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,6 +47,8 @@ class Step:
         may_fail: whether it is skipped where it fails, as what is fetched may be out of reach.
         tries: how often it is tried, on a machine that others use too.
         in_memory: whether its tests write in memory, since they wait for a disk as long as they work.
+        alone: whether it waits until nothing runs beside it. Chromium drops its requests (ERR_NETWORK_CHANGED) when a
+            network interface comes or goes, and a Docker engine makes one for each container.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Step:
     may_fail: bool = False
     tries: int = 1
     in_memory: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,15 +106,18 @@ CHECKS = (
     Step("docs", "make docs", 30),
     Step("demo", "make demo", 115),
     Step("release", "make release", 90, 15, needs=("npm",), suite="release"),
-    Step("typescript", "make test-typescript", 120, 15, needs=("npm",)),
     Step("oldest Python", "make test-pythons OTHERS=3.10", 165, after="oldest environment"),
     Step("on newest Pythons", f"sh .ci/newest.sh test {NEWEST}", 150, after="newest Pythons"),
+    Step("typescript", "make test-typescript", 120, 15, needs=("npm",), alone=True),
     # With `unit` this is every test of `make test-all`.
     Step("rest", "make test-rest", 1670, 45, in_memory=True),
     Step("on engines", "make test-engines-quick", 150, 20, after="engines", suite="engines", tries=2),
-    Step("browser", "make test-browser", 165, 10, needs=("chromium", "npm"), after="chromium"),
-    Step("bundlers", "make test-bundlers", 90, 10, needs=("chromium", "npm"), after="chromium", suite="bundlers"),
-)
+    Step("browser", "make test-browser", 165, 10, needs=("chromium", "npm"), after="chromium", alone=True),
+    Step(
+        "bundlers", "make test-bundlers", 90, 10, needs=("chromium", "npm"), after="chromium", suite="bundlers",
+        alone=True,
+    ),
+)  # fmt: skip
 
 
 def main() -> int:
@@ -149,6 +155,8 @@ def memory() -> Path | None:
 
 def go(begun: dict[str, Future[Ran]], step: Step, unchanged: dict[str, str], log: Path | None = None) -> Ran:
     """Run a step once what it waits for has ended, if that is there."""
+    if step.alone:
+        wait(begun.values())
     before = begun[step.after].result() if step.after else None
     if before and before.outcome == "red":
         return Ran(step, "red")

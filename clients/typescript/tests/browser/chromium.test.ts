@@ -52,8 +52,10 @@ describe.skipIf(MISSING)("in Chromium", { timeout: 60_000 }, () => {
     page.on("console", (message) => {
       if (message.text().includes("Content Security Policy")) faults.push(message.text());
     });
+    page.on("requestfailed", (request) => {
+      if (request.resourceType() === "script") faults.push(`${request.url()}: ${request.failure()?.errorText ?? ""}`);
+    });
     await page.goto(site.address);
-    await page.waitForFunction(() => "tools" in globalThis);
     return page;
   }
 

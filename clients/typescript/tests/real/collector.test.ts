@@ -77,7 +77,6 @@ describe.skipIf(!existsSync(PYTHON))("a real collector", { timeout: 120_000 }, (
     const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
     const page = await (await browser.newContext()).newPage();
     await page.goto(site.address);
-    await page.waitForFunction(() => "tools" in globalThis);
     const done = await page.evaluate(
       async ([address, terms, values]) => {
         const sender = await tools.openReal(address, terms);
