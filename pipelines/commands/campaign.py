@@ -233,9 +233,10 @@ def _write(campaign: Campaign, out: Path, issued: PassKeys | None) -> None:
 
 
 def _unit(unit: str | None, bins: str | None, before: Campaign | None) -> str | None:
-    """Return the unit of numbers; other bins keep that of the epoch before."""
-    kept = None if before is None or before.number is None or bins is None else before.number.unit
-    return kept if unit is None else unit
+    """Return the unit of numbers; if none is given, other bins keep that of the epoch before."""
+    if unit is None and bins is not None and before is not None and before.number is not None:
+        return before.number.unit
+    return unit
 
 
 def _before(path: Path, id: str | None, epoch: int | None) -> Campaign:

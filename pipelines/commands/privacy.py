@@ -164,10 +164,12 @@ def _answer(subject: _Subject, reports: int | None, delta: float | None, windows
         raise UsageError(f"reports is {reports}, must be at least 1")
     if not 0.0 < delta < 1.0:
         raise UsageError(f"delta is {delta}, must be in (0, 1)")
-    hides_among, floor = reports if campaign is None else campaign.hides_among(reports), subject.floor
+    hides_among = reports if campaign is None else campaign.hides_among(reports)
+    floor = subject.floor
     if campaign is not None and campaign.public_strata > 1:
-        # Whoever invents all other reports of an atom leaves nobody to hide among.
-        hides_among, floor = (hides_among, floor) if campaign.passes is not None else (1, 1)
+        if campaign.passes is None:
+            # Whoever invents all other reports of an atom leaves nobody to hide among.
+            hides_among = floor = 1
         note(
             "note: with public axes a report hides among those of its atom, the minimum batch at least, if an issuer "
             "authenticates senders (campaign new --passes), and otherwise among none"
@@ -176,7 +178,9 @@ def _answer(subject: _Subject, reports: int | None, delta: float | None, windows
     lasting = None if campaign is None else campaign.epoch_epsilon
     for sentence in queries.shuffled_notes(gained, floor, lasting):
         note(f"note: {sentence}")
-    answer = queries.shuffled_answer(gained, floor) | ({} if lasting is None else {"epoch_epsilon": lasting})
+    answer = queries.shuffled_answer(gained, floor)
+    if lasting is not None:
+        answer |= {"epoch_epsilon": lasting}
     if windows is not None:
         if lasting is not None:
             raise UsageError(

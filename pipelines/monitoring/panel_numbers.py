@@ -95,11 +95,9 @@ def _percentile(shown: Shown, at: float, found: Sequence[Mapping[str, Any]]) -> 
         for row in found
     )
     newest = found[-1]
-    what = (
-        "unknown, because there may be no numbers"
-        if newest["bin"] is None
-        else (f"{newest['bin']}, in {newest['interval']} with 95 %")
-    )
+    what = f"{newest['bin']}, in {newest['interval']} with 95 %"
+    if newest["bin"] is None:
+        what = "unknown, because there may be no numbers"
     says = (f"{rows[-1].name}: {what}.",)
     key, name = f"{shown.key}-at-{100 * at:g}", _NAMES[at]
     return Figure(

@@ -170,7 +170,6 @@ describe.skipIf(missing.length > 0)("the packed package", () => {
     page.on("pageerror", (error) => faults.push(String(error)));
     const files = new Served(join(app, out), site);
     await page.goto(await files.open());
-    await page.waitForFunction(() => "report" in globalThis);
     const done = await page.evaluate((given) => (globalThis as any).report(given), { site, policy, values: VALUES });
     files.close();
     expect(done).toEqual({ words: VALUES.map(() => "queued"), sent: 2 * VALUES.length, waiting: 0, dropped: {}, sentences: expect.any(Number) });
