@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
-from typing import Protocol
+from dataclasses import asdict
 
 import numpy as np
 import numpy.typing as npt
@@ -20,40 +19,6 @@ from hushcount.discovery.keep_rules import KeepRule
 
 _BLOCK_WORDS = 8
 _OF_BINS, _OF_ORDER = b"hushcount bins", b"hushcount order"
-
-
-class Derives(Protocol):
-    """A private key, from which other keys are derived."""
-
-    def derived(self, context: bytes) -> bytes:
-        """Return 32 bytes that look random to everyone without the key."""
-        ...
-
-
-class Reference(Protocol):
-    """The place of a private key, such as `keys.directories.KeyReference`."""
-
-    def read(self) -> Derives:
-        """Open the key."""
-        ...
-
-
-@dataclass(frozen=True)
-class Draw:
-    """The inputs that determine a draw. A job graph may contain these inputs, because they hold no secret.
-
-    Attributes:
-        key: reference to the auxiliary server's key.
-        context: digest of all other inputs of the draw.
-    """
-
-    key: Reference
-    context: bytes
-
-    @staticmethod
-    def of(key: Reference, fingerprint: bytes, rule: KeepRule, manifest: str) -> Draw:
-        """Return the draw for an input under a keep rule; the arguments are as in `draw_context`."""
-        return Draw(key, draw_context(fingerprint, rule, manifest))
 
 
 def draw_context(fingerprint: bytes, rule: KeepRule, manifest: str) -> bytes:

@@ -13,11 +13,12 @@ from apache_beam.transforms.window import BoundedWindow
 from apache_beam.typehints import with_input_types, with_output_types
 
 from aux_server.bins import Bins
-from aux_server.drawing import BinWords, Derives, Draw, Reference, in_drawn_order
-from hushcount.discovery.count_laws import CountLaw
+from aux_server.drawing import BinWords, in_drawn_order
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import join_released
-from hushcount.randomness import WORD_VALUES, Words, below
+from hushcount.draws import Derives, Draw, Reference
+from hushcount.maths.drawn_noise import count_noise, laplace_noise
+from hushcount.randomness import WORD_VALUES, Words
 
 Draws: TypeAlias = "Draw | Callable[[BoundedWindow], Draw | None]"
 """The draw of a release, or a function that returns each window's draw; None: the window releases nothing."""
@@ -62,7 +63,7 @@ class _Drawing(beam.DoFn):
         if draw is None:
             return None
         if self._read is None or self._read[0] != draw.key:
-            self._read = draw.key, draw.key.read()
+            self._read = draw.key, draw.key.read_any()
         return self._read[1].derived(draw.context)
 
 
@@ -122,45 +123,6 @@ def draw_counts(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> 
     """
     shown = counts + count_noise(rule.count_law, len(counts), words)
     return np.where(shown >= rule.count_law.threshold, shown, 0)
-
-
-def count_noise(law: CountLaw, number: int, words: Words) -> npt.NDArray[np.int64]:
-    """Return int64[number], each exactly from the law: X - Y of two geometric numbers, drawn again if above B.
-
-    `Pr[X - Y = z]` is proportional to `a^z` for z >= 0 and `b^-z` for z < 0. X is the number of successes before the
-    first failure if a success has probability a, and Y is this number for probability b.
-    """
-    noise = np.empty(number, dtype=np.int64)
-    missing = np.arange(number)
-    while missing.size:
-        of = _at(words, missing)
-        noise[missing] = _runs(law.right, missing.size, of) - _runs(law.left, missing.size, of)
-        missing = missing[noise[missing] > law.most]
-    return noise
-
-
-def laplace_noise(ratio: int, number: int, words: Words) -> npt.NDArray[np.int64]:
-    """Return int64[number], exactly of law `Pr[z] = (1-a)/(1+a) a^|z|` (discrete Laplace), `a = ratio / 2**64`.
-
-    Each result is the difference of two geometric numbers, and each geometric number takes 1 / (1 - a) words on
-    average.
-    """
-    return _runs(ratio, number, words) - _runs(ratio, number, words)
-
-
-def _runs(threshold: int, number: int, words: Words) -> npt.NDArray[np.int64]:
-    """Return int64[number]: numbers of successes, of probability `threshold / 2**64`, before the first failure."""
-    lengths = np.zeros(number, dtype=np.int64)
-    running = np.arange(number)
-    while running.size:
-        running = running[below(threshold, running.size, _at(words, running))]
-        lengths[running] += 1
-    return lengths
-
-
-def _at(words: Words, rows: npt.NDArray[np.intp]) -> Words:
-    """Return the words for the bins in `rows` if each bin has a stream of its own; otherwise return `words`."""
-    return words.at(rows) if isinstance(words, BinWords) else words
 
 
 def _one_place(record: bytes) -> tuple[int, bytes]:

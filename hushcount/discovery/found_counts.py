@@ -2,7 +2,7 @@
 
 For a bin of c reports the auxiliary server draws `c + Z`. The server keeps the bin, and shows the sum, only if the sum
 reaches a threshold. The law of Z is public and depends on no report, so every error here is exact
-(discovery/count_laws.py).
+(maths/count_laws.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushcount.arrays import FloatArray, IntArray
-from hushcount.discovery.count_laws import CountLaw
+from hushcount.maths.count_laws import CountLaw
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from hushcount.discovery.count_laws import CountLaw, count_law, geometric_ratio
+from hushcount.maths.count_laws import CountLaw, count_law, geometric_ratio
 from hushcount.maths.probability import require_epsilon
 from hushcount.randomness import WORD_VALUES
 

@@ -45,7 +45,7 @@ class Estimate(ABC):
 
     Attributes:
         count: float64[c], users (reports) that hold the item.
-        standard_error: float64[c], users: the noise of the clients' randomisation, at the estimated count.
+        standard_error: float64[c], users: the noise of clients, at the estimated count, or of the mixes.
         collision_error: float64[c], users: with a pool of fixed hash functions, the root mean square over pools of the
             bias from items that share cells with this item. More reports do not make this error smaller relative to the
             number of reports. Zero with fresh functions. No interval follows from the collision error alone, because

@@ -17,6 +17,7 @@ from hushcount.maths.support_limits import LEAST_CHANCE, SupportCounts, at_least
 from hushcount.oracles.encoders.base import Encoder, Grouped, Scored
 from hushcount.oracles.estimates import Estimate, quantile
 from hushcount.oracles.groups import Groups
+from hushcount.oracles.noisy_counts import MixNoise, NoisyCounts
 
 _LEAST_ERROR = 1e-90
 _LEAST_SKEW = 1e-3
@@ -204,6 +205,8 @@ def sums(
         everything: all items that clients can hold, uint64[d]; None if these items are unknown.
     """
     asked = Groups.of(groups)
+    if encoder.noise is not None and encoder.domain is not None:
+        return _with_noise(encoder.noise, encoder.domain, Grouped.of(scored(asked.items), asked))
     single = asked.sizes == 1.0
     if single.all():
         return encoder.estimate(scored(asked.items))
@@ -213,12 +216,32 @@ def sums(
     direct = np.setdiff1d(np.arange(len(asked)), np.concatenate([whole, turned]))
     parts: list[tuple[IntArray, Estimate]] = []
     if len(whole):
-        none = np.zeros(len(whole))
-        parts.append((whole, Rest.of(Sums(none, none, none, none, none), n)))
+        parts.append((whole, _all_of(n, len(whole))))
     others = _estimates(encoder, scored, Groups.of([rests[int(place)] for place in turned]))
     parts.extend((turned[where], Rest.of(estimate, n)) for where, estimate in others)
     parts.extend((direct[where], found) for where, found in _estimates(encoder, scored, asked.chosen(direct)))
     return Rows.of(parts)
+
+
+def _with_noise(noise: MixNoise, domain: int, asked: Grouped) -> Estimate:
+    """Return the sums of groups whose counts hold dummies, corrected by the number of all reports."""
+    tally, parts = asked.scored.tally, list[tuple[IntArray, Estimate]]()
+    dummies = noise.times(tally.batches)
+    surplus = float(tally.counts.sum() - tally.reports) - domain * dummies.mean
+    for size in np.unique(asked.groups.sizes).astype(int).tolist():
+        places = np.flatnonzero(asked.groups.sizes == size)
+        if size == domain:
+            parts.append((places, _all_of(tally.reports, len(places))))
+            continue
+        error = dummies.error_of(size, domain)
+        parts.append((places, NoisyCounts.of(asked.count[places] - error.part * surplus, error)))
+    return Rows.of(parts)
+
+
+def _all_of(reports: int, rows: int) -> Estimate:
+    """Return the sum of all items, which is the number of reports, without an error."""
+    none = np.zeros(rows)
+    return Rest.of(Sums(none, none, none, none, none), reports)
 
 
 def _rests(groups: Groups, everything: UInt64Array) -> dict[int, UInt64Array]:

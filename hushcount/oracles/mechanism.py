@@ -185,6 +185,8 @@ class Mechanism:
             raise ValueError(f"reports is {tally.reports}, must be at least 1 to estimate anything")
         law, scores = self.law, self.encoder.scores(tally.counts, tally.items, items)
         count = np.asarray((scores - tally.reports * float(law.other)) / float(law.gain), dtype=np.float64)
+        if (noise := self.encoder.noise) is not None:
+            count -= noise.times(tally.batches).mean
         return Scored(self.responder, law, tally, items, scores, count)
 
     def decode_cost(self, reports: int, items: int) -> DecodeCost:
@@ -192,13 +194,14 @@ class Mechanism:
         return self.encoder.decode_cost(self.responder, reports, items)
 
     def variance(self, n: int, share: Numbers, near: Numbers | None = None) -> FloatArray:
-        """Return the exact variance of an estimated count that randomisation causes, in users squared.
+        """Return the exact variance of an estimated count that noise causes, of clients or of mixes, in users squared.
 
         See `SupportLaw.noise`. Collisions in a pool are left out: see `collision_variance`. With blocks of items the
         variance depends on `near`, the share of users that hold another item of the block; None stands for the worst
         case, in which all users of other items hold items of the block.
         """
-        return self.law.noise(n, share, near)
+        own = self.law.noise(n, share, near)
+        return own if self.encoder.noise is None else own + self.encoder.noise.variance
 
     def collision_variance(self, others_squared: Numbers) -> FloatArray:
         """Return the mean square error from collisions in a fixed pool, in users squared.

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from hushcount.arrays import FloatArray
+from hushcount.maths.noise_sums import LEAST_TAIL
 from hushcount.oracles.estimates import quantile
 from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.noisy_counts import MixNoise
 
 MOST_REPORTS = 10**12
 _SQUARES = 0.03
 """The sum of the squared shares of items by Zipf's law, of 1,000 items or more: it is 0.029 and less."""
+_UNUSUAL = 1e-7
 _ROOM = np.linspace(1.0, 1.2, 400)
 
 
@@ -23,6 +26,8 @@ def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rat
 
     In a pool or a block the power depends on what all others hold. Then it is that of the normal law; the others are
     taken to hold items by Zipf's law in a pool, and items of the same block in a block, which is the worst case.
+
+    With noise of the mixes the power is `P(Bin(n, share) + Z >= t)`, for the least t with `P(Z >= t) <= rate`.
 
     Args:
         mechanism: any.
@@ -38,8 +43,22 @@ def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rat
         collisions = mechanism.collision_variance(_SQUARES * reports**2)
         null, true = (np.sqrt(law.noise(reports, held) + collisions) for held in (0.0, share))
         return np.asarray(ndtr((reports * share - quantile(rate) * null) / true), dtype=np.float64)
+    if mechanism.encoder.noise is not None:
+        return _power_with(mechanism.encoder.noise, reports, share, rate)
     p, q = mechanism.p_star, mechanism.q_star
     return np.asarray(binom.sf(binom.isf(rate, reports, q), reports, q + share * (p - q)), dtype=np.float64)
+
+
+def _power_with(noise: MixNoise, reports: FloatArray, share: float, rate: float) -> FloatArray:
+    from scipy.stats import binom
+
+    law = noise.error_of(1, 1).inside
+    # Beyond this number of dummies the tail is said to be smaller than it is.
+    values = np.append(law.values, law.values[-1] + 1.0)
+    least = values[np.argmax(law.at_least(values) <= max(rate, LEAST_TAIL))]
+    usual = law.chances > _UNUSUAL
+    missing = least - law.values[usual] - 1.0
+    return np.asarray(binom.sf(missing, reports[:, None], share) @ law.chances[usual], dtype=np.float64)
 
 
 def reports_to_detect(mechanism: Mechanism, share: float, power: float, rate: float) -> int | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hushcount.oracles.encoders.noisy import NoisyIdentity
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.power import detection_power, reports_to_detect
 
@@ -105,13 +106,18 @@ def sight_of(mechanism: Mechanism, reports: int, looks: int, wanted: float = WAN
         reports: n, at least 1, of one window.
         looks: number of items that are looked at; for `ask top` the items that the campaign follows.
         wanted: the share that matters, in (0, 1].
-        repeats: l, how often a client may send the same answer (`Estimate.repeated`).
+        repeats: l, how often a client may send the same answer (`Estimate.repeated`). With noise of the mixes: how many
+            counts with dummies are added up.
 
     Raises:
         ValueError: `reports` is below 1, or `wanted` is not in (0, 1].
     """
     if reports < 1 or not 0.0 < wanted <= 1.0:
         raise ValueError(f"reports is {reports}, must be at least 1; share is {wanted:g}, must be in (0, 1]")
+    if (noise := mechanism.encoder.noise) is not None:
+        # The noise of a sum of counts does not grow with the reports.
+        encoder = NoisyIdentity(mechanism.encoder.cells, noise=noise.times(repeats))
+        mechanism, repeats = Mechanism(encoder, mechanism.responder), 1
     enough = reports_to_detect(mechanism, wanted, POWER, _rate(looks))
     return Sight(
         reports=reports,

@@ -57,6 +57,7 @@ class Tally:
         senders: how the senders of the reports were told apart.
         flags: what in the reports honest clients do not explain; it holds no content of a report.
         atoms: the parts of which this tally is the sum; empty without public axes.
+        batches: number of batches that were added up; mixes that add dummies drew them for each (docs/adr/0061).
     """
 
     counts: Counts
@@ -65,6 +66,7 @@ class Tally:
     senders: Senders = UNBOUND
     flags: Flags = UNFLAGGED
     atoms: tuple[AtomTally, ...] = ()
+    batches: int = 1
 
     @classmethod
     def of(cls, atoms: Sequence[AtomTally], items: UInt64Array, senders: Senders) -> Tally:

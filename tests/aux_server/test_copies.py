@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from aux_server.bins import Bins, bins_of, counted_dtype, in_runs, united
 from aux_server.count_bins import CountBins, CountOnce
-from aux_server.drawing import Draw
 from aux_server.keep import Keep
 from aux_server.open_pairs import OpenPairs
 from hushcount.campaigns.campaign import Campaign
+from hushcount.draws import Draw
 from hushcount.many_clients import ManyClients
 from hushcount.randomness import SystemWords
 from hushcount.wire.sealing import Octets

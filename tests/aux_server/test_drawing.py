@@ -11,9 +11,11 @@ import pytest
 from apache_beam.transforms.window import IntervalWindow
 
 from aux_server.bins import Bins
-from aux_server.drawing import BinWords, Draw, in_drawn_order
-from aux_server.keep import InDrawnOrder, count_noise, draw_kept, kept_records, laplace_noise
+from aux_server.drawing import BinWords, draw_context, in_drawn_order
+from aux_server.keep import InDrawnOrder, draw_kept, kept_records
 from hushcount.discovery.keep_rules import KeepRule
+from hushcount.draws import Draw
+from hushcount.maths.drawn_noise import count_noise, laplace_noise
 from hushcount.randomness import SystemWords
 from keys.directories import KeyReference
 from keys.private import PrivateKey
@@ -49,17 +51,17 @@ def test_key_rule_campaign_and_input_each_make_another_draw(references: list[Key
     reference, other = references
     rules = [RULE, replace(RULE, epsilon=1.5), replace(RULE, counts=True), replace(RULE, cap=2)]
     draws = [
-        *(Draw.of(reference, b"f" * 32, rule, "a" * 64) for rule in rules),
-        Draw.of(reference, b"g" * 32, RULE, "a" * 64),
-        Draw.of(reference, b"f" * 32, RULE, "b" * 64),
-        Draw.of(other, b"f" * 32, RULE, "a" * 64),
+        *(Draw(reference, draw_context(b"f" * 32, rule, "a" * 64)) for rule in rules),
+        Draw(reference, draw_context(b"g" * 32, RULE, "a" * 64)),
+        Draw(reference, draw_context(b"f" * 32, RULE, "b" * 64)),
+        Draw(other, draw_context(b"f" * 32, RULE, "a" * 64)),
     ]
     assert len({opened(draw) for draw in draws}) == len(draws)
-    assert opened(Draw.of(reference, b"f" * 32, replace(RULE), "a" * 64)) == opened(draws[0])
+    assert opened(Draw(reference, draw_context(b"f" * 32, replace(RULE), "a" * 64))) == opened(draws[0])
 
 
 def test_a_graph_carries_no_secret(references: list[KeyReference]) -> None:
-    draw = Draw.of(references[0], b"f" * 32, RULE, "a" * 64)
+    draw = Draw(references[0], draw_context(b"f" * 32, RULE, "a" * 64))
     carried = pickle.dumps(draw)
     for secret in (references[0].read().secret_for_storage(), opened(draw)):
         assert secret not in carried
@@ -73,7 +75,7 @@ class Counted:
     reference: KeyReference
     reads: int = 0
 
-    def read(self) -> PrivateKey:
+    def read_any(self) -> PrivateKey:
         self.reads += 1
         return self.reference.read()
 

@@ -23,6 +23,7 @@ from hushcount.wire.fields import Number
 if TYPE_CHECKING:
     from hushcount.oracles.encoders.line import Line
     from hushcount.oracles.encoders.pool import PoolEncoder
+    from hushcount.oracles.noisy_counts import MixNoise
 
 
 class Encoder(Protocol):
@@ -59,6 +60,10 @@ class Encoder(Protocol):
     @property
     def line(self) -> Line | None:
         """The encoder, if clients hold its first item in part, by their position on a line; None for all others."""
+
+    @property
+    def noise(self) -> MixNoise | None:
+        """The dummies that mixes add to each item; None if each report has noise of its own."""
 
     @property
     def scatters(self) -> bool:
@@ -200,6 +205,7 @@ class Family:
 
     by_item = False
     groups_differ = False
+    noise: MixNoise | None = None
 
     @property
     def pooled(self) -> PoolEncoder | None:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from aux_server.keep import count_noise
 from hushcount.arrays import FloatArray, IntArray
-from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.found_counts import CountEstimates, combine, count_estimates, kept_bias, unbiased_from
 from hushcount.discovery.keep_rules import KeepRule
+from hushcount.maths.count_laws import CountLaw
+from hushcount.maths.drawn_noise import count_noise
 from hushcount.randomness import SystemWords
 from tests.support.statistics import deviations, variance_ratio_bounds
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from aux_server.keep import draw_kept, laplace_noise
+from aux_server.keep import draw_kept
 from hushcount.discovery.keep_rules import KeepRule
+from hushcount.maths.drawn_noise import laplace_noise
 from hushcount.randomness import WORD_VALUES, SystemWords
 from tests.support.divergence import moves, worst_delta
 from tests.support.listed import ListedWords

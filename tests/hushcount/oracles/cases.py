@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from hushcount.arrays import UInt64Array
+from hushcount.campaigns.parts import NoisePart
 from hushcount.designs.sources import find_design
 from hushcount.maths.fingerprints import fingerprints
 from hushcount.maths.objectives import Objective
@@ -181,6 +183,17 @@ ALIASES: Mapping[str, str] = {
 """Names of a law that has another name too: with the same parameters both build equal mechanisms."""
 SMALL, MEDIUM = ([case for case in cases if case.oracle not in ALIASES] for cases in (_SMALL, _MEDIUM))
 CASES = SMALL + MEDIUM
+
+
+class Sealed(Case):
+    """Reports without noise of their own, and dummies of two mixes; no name of the catalogue."""
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        return NoisePart(epsilon=1.0, delta=1e-8).mechanism(self.domain or 0, 1)
+
+
+SEALED = Sealed("sealed-9", "", math.inf, 9)
 
 
 def each(cases: Sequence[Case]) -> Callable[[Callable[[Case], None]], Callable[[pytest.Subtests], None]]:

@@ -40,6 +40,11 @@ class CountLaw:
     most: int
 
     @property
+    def epsilon(self) -> float:
+        """R + S, which a report costs that leaves one bin for another, rounded up."""
+        return -(self._log_right + self._log_left) * (1.0 + 2.0**-50)
+
+    @property
     def threshold(self) -> int:
         """The least count that is shown, B + 1."""
         return self.most + 1

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from aux_server.keep import count_noise, draw_counts
-from hushcount.discovery.count_laws import CountLaw, count_law
+from aux_server.keep import draw_counts
 from hushcount.discovery.keep_rules import KeepRule
+from hushcount.maths.count_laws import CountLaw, count_law
+from hushcount.maths.drawn_noise import count_noise
 from hushcount.randomness import WORD_VALUES, SystemWords
 from tests.support.divergence import moves
 from tests.support.listed import ListedWords
-from tests.support.shown_counts import LEAST, noise_law, worst_delta
+from tests.support.shown_counts import LEAST, noise_law, worst_chance, worst_delta
 from tests.support.statistics import FAILURE
 
 ROUNDING = 1e-14
@@ -122,6 +123,28 @@ def test_no_client_can_be_told_apart_better_than_claimed(epsilon: float, delta: 
     spent = float(sum(exact[law.most - step] for step in range(cap)))
     assert found == pytest.approx(spent, rel=1e-6, abs=ROUNDING)
     assert found <= delta + ROUNDING
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "cap", "relation"), SETTINGS)
+@pytest.mark.long(but=("1.0-1e-08-1-replace-one", "1.0-1e-06-2-add-remove"))
+def test_odds_change_by_more_than_epsilon_with_probability_delta_at_most(
+    epsilon: float, delta: float, cap: int, relation: str
+) -> None:
+    """The bound is pointwise, so plain sentences name e^epsilon, and delta as the chance of more."""
+    noise, replace = noise_law(ruled(epsilon, delta, cap, relation).count_law), relation == "replace-one"
+    for steps in moves(cap, replace=replace):
+        assert worst_chance(noise, epsilon, steps) <= delta + ROUNDING, steps
+
+
+def test_without_counts_odds_change_by_more_than_epsilon_with_a_larger_probability_than_delta() -> None:
+    kept = [KeepRule("optimal", 1.0, 1e-8).keep_probability(count) for count in (1, 2)]
+    assert kept[1] > math.e * kept[0]
+    assert kept[1] > 3e-8
+
+
+def test_odds_of_a_law_that_is_cut_too_early_are_rejected() -> None:
+    law = ruled(1.0, 1e-8).count_law
+    assert worst_chance(noise_law(CountLaw(law.right, law.left, law.most - 2)), 1.0, (-1, 1)) > 2e-8
 
 
 def test_other_laws_are_rejected(subtests: pytest.Subtests) -> None:
