@@ -23,7 +23,7 @@ from hushcount.collection.windows import MOST_KEPT, last_changed
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.client_files import KeptValue
 from hushcount.formats.models import Part, text_of
-from hushcount.spent import Spent, StreamSpent
+from hushcount.spent import Kind, Spent, StreamSpent
 
 _BILLION = 10**9
 _WHOLE_DELTA = 10**18
@@ -43,7 +43,7 @@ class OptedOut(HushcountError):
 
 
 class _Line(Part):
-    """What the reports of one stream of a campaign cost: `epsilon` in billionths, and `delta` in units of 1e-18."""
+    """What the reports of one kind of a campaign cost: `epsilon` in billionths, and `delta` in units of 1e-18."""
 
     reports: _Count = 0
     blank: _Count = 0
@@ -52,7 +52,7 @@ class _Line(Part):
 
 
 class _Charged(Part):
-    """All charges: a line for each "campaign/stream", and the epsilon of the last days that the clock showed."""
+    """All charges: a line for each "campaign/kind", and the epsilon of the last days that the clock showed."""
 
     format: Literal[1] = 1
     days: dict[_Day, _Count] = Field(default_factory=dict, max_length=MOST_KEPT)
@@ -83,16 +83,21 @@ def cost_of(campaign: Campaign, stream: Stream) -> Cost:
     """Return what a report of the stream costs; the cost does not depend on the report's value.
 
     A frequency report costs the mechanism's epsilon. If clients remember their answers, all frequency reports of an
-    epoch together cost `memory_values` times this epsilon. A discovery report costs the (epsilon, delta) of the keep
-    rule, converted to replace-one. All discovery reports of a client in a window, up to the cap, could share the cost
-    of one report. Nevertheless each discovery report is charged, because the operator chooses the length of a window.
+    epoch together cost `memory_values` times this epsilon. With noise of the mixes, all frequency reports of a window
+    cost the noise's (epsilon, delta), so each of them costs that divided by the cap. A discovery report costs the
+    (epsilon, delta) of the keep rule, converted to replace-one. All discovery reports of a client in a window, up to
+    the cap, could share the cost of one report. Nevertheless each discovery report is charged, because the operator
+    chooses the length of a window.
     Each number is taken as the decimal number in the campaign file, so that 0.1 is exactly a tenth.
     """
     if stream == "reports":
         campaign.require_frequency()
-        part, times = campaign.mechanism, campaign.memory_values
+        noise, each = campaign.noise, Fraction(1, campaign.shuffle.cap)
+        if noise is not None:
+            return Cost(_units(noise.epsilon, _BILLION, each), _units(noise.delta, _WHOLE_DELTA, each), False)
+        part = campaign.mechanism
         epsilon = 0.0 if part is None else part.epsilon
-        return Cost(_units(epsilon, _BILLION, times), 0, campaign.memory)
+        return Cost(_units(epsilon, _BILLION, campaign.memory_values), 0, campaign.memory)
     rule = campaign.require_keep_rule()
     steps = rule.steps_replaced
     return Cost(_units(rule.epsilon, _BILLION, steps), _units(rule.delta, _WHOLE_DELTA, steps), False)
@@ -129,7 +134,8 @@ class Budget:
 
     Privacy: all reports that clients make under the same budget are together (`Spent.epsilon`, `Spent.delta`)-private,
         replace-one; both numbers are sums over the reports. For frequency reports this guarantee holds even if all
-        parties collude; for discovery reports it holds as long as the auxiliary server and the analyzer do not collude.
+        parties collude; if the mixes add the noise, as long as one of shuffler and auxiliary server keeps to its role;
+        for discovery reports, as long as the auxiliary server and the analyzer do not collude.
     """
 
     path: Path | None = None
@@ -193,7 +199,7 @@ class Budget:
                 telling, charges = (number, first) if fits else (0, 0)
             if telling < number and self.when_spent == "nothing":
                 raise BudgetSpent(self._refusal(campaign, stream, number, cost, charged, today))
-            key = f"{campaign.id}/{stream}"
+            key = f"{campaign.id}/{_kind(campaign, stream)}"
             old = charged.lines.get(key, _Line())
             line = _Line(
                 reports=old.reports + telling,
@@ -266,8 +272,12 @@ def _day(now: datetime | None) -> str:
     return (now or MACHINE.now()).astimezone(timezone.utc).date().isoformat()
 
 
+def _kind(campaign: Campaign, stream: Stream) -> Kind:
+    return "sealed" if stream == "reports" and campaign.noise is not None else stream
+
+
 @lru_cache
-def _units(value: float, unit: int, times: int) -> int:
+def _units(value: float, unit: int, times: int | Fraction) -> int:
     """Return `times` the decimal number as which the float `value` is printed, in whole units, rounded up."""
     return math.ceil(Fraction(repr(float(value))) * unit * times)
 
@@ -279,5 +289,5 @@ def _limit(value: float) -> int:
 
 def _of_line(key: str, line: _Line) -> StreamSpent:
     campaign, _, name = key.rpartition("/")
-    stream: Stream = "reports" if name == "reports" else "discovery"
-    return StreamSpent(campaign, stream, line.reports, line.blank, line.epsilon / _BILLION, line.delta / _WHOLE_DELTA)
+    kind: Kind = "reports" if name == "reports" else "sealed" if name == "sealed" else "discovery"
+    return StreamSpent(campaign, kind, line.reports, line.blank, line.epsilon / _BILLION, line.delta / _WHOLE_DELTA)

@@ -31,6 +31,7 @@ from hushcount.report_making import (
     asked_by,
     checked_dictionary,
     drawn,
+    in_layers,
     items_for,
     named,
     new_values,
@@ -39,7 +40,6 @@ from hushcount.report_making import (
 )
 from hushcount.sampling import Installation, NotAsked
 from hushcount.spent import Spent
-from hushcount.window_starts import USUAL
 from hushcount.wire.sealing import Octets, Sealer
 
 _LOG = logging.getLogger(__name__)
@@ -86,7 +86,9 @@ class Client:
             valid now; or the campaign file is a redacted one, without the key of the discovery hash.
 
     Privacy: the client counts and charges reports before it draws their answers. Neither the charge nor whether a
-        report carries its value depends on values. A frequency report is epsilon-locally private, replace-one. A
+        report carries its value depends on values. A frequency report is epsilon-locally private, replace-one. With
+        noise of the mixes it is sealed, not randomised: shuffler, auxiliary server and analyzer together read its
+        value, and the (epsilon, delta) of a window holds as long as shuffler or auxiliary server keeps to its role. A
         discovery report hides its value only as long as the auxiliary server and the analyzer do not collude, and
         within the (epsilon, delta) of the keep rule. If the campaign's names are keyed, a discovery report hides from
         the auxiliary server only values that the auxiliary server cannot guess. If the names are oblivious, a discovery
@@ -133,9 +135,12 @@ class Client:
             )
         object.__setattr__(self, "_vouched_until", self._accepted(self.policy))
         object.__setattr__(self, "_hosts", self.policy.hosts_for(self.campaign))
-        if (listed := self.campaign.windows) is not None and USUAL[listed.unit] < self.allowance.window:
+        shortest = self.campaign.usual_window
+        if shortest is not None and shortest < self.allowance.window:
+            listed = self.campaign.windows
+            of = f"of {duration_text(shortest)}" if listed is None else f"{listed.unit}s"
             raise Untrusted(
-                f"windows of campaign {self.campaign.id} are {listed.unit}s, the app allows none below "
+                f"windows of campaign {self.campaign.id} are {of}, the app allows none below "
                 f"{duration_text(self.allowance.window)}: do not report to it, or give a shorter window"
             )
         if self.memory is not None and not all(hasattr(self.memory, name) for name in ("get", "keep", "forget")):
@@ -166,7 +171,9 @@ class Client:
             signature = read_campaign_signature(beside) if beside.exists() else None
         return policy.accept(self.campaign, signature, self.log, self.clock.now())
 
-    def report(self, value: str | float, by: Mapping[str, str | float] | None = None) -> bytes:
+    def report(
+        self, value: str | float, by: Mapping[str, str | float] | None = None, due: datetime | None = None
+    ) -> bytes:
         """Return one sealed frequency report; a value not in the dictionary or not a valid item counts as "other".
 
         A number counts as its bin if the campaign has bins, and otherwise as its text, like "2.5". A URL counts as the
@@ -175,17 +182,24 @@ class Client:
 
         Args:
             by: the client's coordinate on each axis of the campaign; a missing or unlisted one is "other".
+            due: when the app will send the report; None: at once. If the campaign has noise, a report names and counts
+                in the window of this moment, and counts nowhere if it arrives in another window.
         """
         measurement = Measurement.of(value, by)
-        return self.reports([measurement.value], by=[dict(measurement.by)]).tobytes()
+        return self.reports([measurement.value], by=[dict(measurement.by)], due=due).tobytes()
 
     def reports(
-        self, values: Sequence[str | float], threads: int = 1, by: Sequence[Mapping[str, str | float]] = ()
+        self,
+        values: Sequence[str | float],
+        threads: int = 1,
+        by: Sequence[Mapping[str, str | float]] = (),
+        due: datetime | None = None,
     ) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, all of the same length.
 
         Args:
             by: the coordinates of each value; none are "other" on all axes.
+            due: as in `report`.
 
         Once the budget is spent, reports encode "other", and the memory is not used. Exception: if the memory has an
         answer of this epoch, the whole epoch was already charged, so reports still use the memory.
@@ -201,8 +215,10 @@ class Client:
         self.require_asked()
         mechanism = self.campaign.require_frequency()
         items = items_for(self.campaign, self.dictionary, values, self._hosts, by)
-        recipient = self._sealer(self.campaign.keys.analyzer)
-        telling = self._charged("reports", len(values))
+        keys, noise = self.campaign.keys, self.campaign.noise
+        recipient, layer = self._sealer(keys.analyzer), None if noise is None else self._sealer(keys.aux_server)
+        moment = self.clock.now() if due is None or noise is None else due
+        telling = self._charged("reports", len(values), moment)
         items[telling:] = other_item(mechanism)
         # If reports repeat answers, either all of these reports carry their value or no report does.
         draw = partial(drawn, self.campaign)
@@ -210,7 +226,11 @@ class Client:
             answers = remembered(self.campaign, items, self.memory, draw)
         else:
             answers = draw(items)
-        return sealed(self.campaign, answers, strata_for(self.campaign, len(values), by), recipient, threads)
+        boxes = sealed(self.campaign, answers, strata_for(self.campaign, len(values), by), recipient, threads)
+        if layer is None:
+            return boxes
+        begins = self.campaign.starts(self.allowance.window).at(moment.timestamp())
+        return in_layers(self.campaign, boxes, begins, layer, threads)
 
     def discovery_report(self, value: str | float | None) -> bytes:
         """Return one sealed discovery report; None means "nothing to discover". Errors: see `discovery_reports`."""
@@ -281,11 +301,14 @@ class Client:
             )
         return Sealer(bytes.fromhex(valid_key(keys, now).key))
 
-    def _charged(self, stream: Stream, number: int) -> int:
-        """Count and charge reports permanently, before answers are drawn; return how many reports carry values."""
+    def _charged(self, stream: Stream, number: int, due: datetime | None = None) -> int:
+        """Count and charge reports permanently, before answers are drawn; return how many reports carry values.
+
+        They count in the window in which they are due.
+        """
         repeats = stream == "reports" and self.memory is not None and self.memory.get(place_key(self.campaign, 0))
         now = self.clock.now()
-        take = partial(self.allowance.take, self.campaign, stream, number, now)
+        take = partial(self.allowance.take, self.campaign, stream, number, due or now)
         return self.budget.charge(self.campaign, stream, number, repeats=bool(repeats), also=take, now=now)
 
     def _told(self, new: list[str | None]) -> list[str | None]:

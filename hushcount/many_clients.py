@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from datetime import timedelta
 
 from hushcount.arrays import Octets, UInt64Array
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
+from hushcount.clock import MACHINE, Clock
 from hushcount.discovery.making import Making
 from hushcount.discovery.oblivious import Ask
 from hushcount.report_making import (
     asked_by,
     checked_dictionary,
     drawn,
+    in_layers,
     items_for,
     measured,
     named,
@@ -38,6 +41,7 @@ class ManyClients:
         dictionary: the campaign's dictionary; by default it is read from the file beside the campaign file.
         ask: function that asks the evaluator, if the campaign has an evaluator.
         seal_rows: the function that seals, by default libsodium's. A faster function must make the same sealed boxes.
+        clock: tells which window the reports of a campaign with noise are of.
 
     Raises:
         UsageError: the dictionary is missing or not the campaign's dictionary, or the campaign file is a redacted one,
@@ -51,6 +55,7 @@ class ManyClients:
     dictionary: Dictionary | None = None
     ask: Ask | None = None
     seal_rows: SealRows = seal_rows
+    clock: Clock = MACHINE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dictionary", checked_dictionary(self.campaign, self.dictionary))
@@ -63,9 +68,14 @@ class ManyClients:
         self, values: Sequence[str | float], threads: int = 1, by: Sequence[Mapping[str, str | float]] = ()
     ) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, like `Client.reports`."""
-        items = items_for(self.campaign, self.dictionary, values, by=by)
-        answers, strata = self._drawn(items), strata_for(self.campaign, len(values), by)
-        return sealed(self.campaign, answers, strata, self._sealer(self.campaign.keys.analyzer), threads)
+        campaign = self.campaign
+        items = items_for(campaign, self.dictionary, values, by=by)
+        answers, strata = self._drawn(items), strata_for(campaign, len(values), by)
+        boxes = sealed(campaign, answers, strata, self._sealer(campaign.keys.analyzer), threads)
+        if campaign.noise is None:
+            return boxes
+        begins = campaign.starts(timedelta(days=1)).at(self.clock.seconds())
+        return in_layers(campaign, boxes, begins, self._sealer(campaign.keys.aux_server), threads)
 
     def measured(self, lines: Sequence[str], threads: int = 1) -> Octets:
         """Return the reports of lines that tell a value and the coordinates of a person (`report_making.measured`)."""

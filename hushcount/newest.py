@@ -29,6 +29,7 @@ class _Head(Part):
     epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     head: Hex32
     serial: int = Field(ge=0, le=GREATEST_EPOCH, description="the greatest that the operator's key signed")
+    noise: bool = Field(default=False, description="whether the campaign has noise of the mixes")
 
 
 class _Heads(Part):
@@ -66,7 +67,8 @@ class Newest:
         Raises:
             Untrusted: the campaign file is of an older epoch; is another file of the same epoch; or is of a later epoch
                 and does not continue the accepted history (if the client missed an epoch, `log` must connect the file
-                to that history). Untrusted is also raised if the operator replaced the publisher that signed the file,
+                to that history); or has noise of the mixes, and the accepted file has not, or the reverse. Untrusted is
+                also raised if the operator replaced the publisher that signed the file,
                 or if the publisher skipped more epochs than a log can have.
             FormatError, UsageError, HushcountError: the file of heads is damaged, or cannot be read or written.
         """
@@ -76,16 +78,21 @@ class Newest:
 def _advanced(kept: _Heads, campaign: Campaign, log: CampaignLog | None, signature: CampaignSignature | None) -> _Heads:
     """Return the heads, with the head of this campaign added or replaced."""
     last, serial = kept.campaigns.get(campaign.id), 0 if signature is None else signature.serial
+    if last is not None and last.noise != (campaign.noise is not None):
+        raise Untrusted(
+            f"epoch {campaign.epoch} of campaign {campaign.id} has {'no noise' if last.noise else 'noise'} of the "
+            f"mixes, unlike epoch {last.epoch}, which was accepted before: ask the operator for another campaign"
+        )
     if last is not None and signature is not None:
         restart = signature.restart
         if restart is not None and restart.serial > last.serial:
-            last = _Head(epoch=restart.epoch, head=restart.head, serial=restart.serial)
+            last = _Head(epoch=restart.epoch, head=restart.head, serial=restart.serial, noise=last.noise)
         if signature.delegation is not None:
             _require_publisher(campaign, signature.delegation, last)
     if last is not None:
         _require_continued(campaign, last, log)
         serial = max(serial, last.serial)
-    head = _Head(epoch=campaign.epoch, head=campaign.head.hex(), serial=serial)
+    head = _Head(epoch=campaign.epoch, head=campaign.head.hex(), serial=serial, noise=campaign.noise is not None)
     return _Heads(campaigns={**kept.campaigns, campaign.id: head})
 
 

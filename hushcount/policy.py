@@ -46,6 +46,12 @@ class PolicyTerms(Part):
     max_discovery_epsilon: float = Field(
         default=0.0, ge=0.0, description="greatest epsilon of the keep rule, replace-one; 0: no discovery"
     )
+    max_noise_epsilon: float = Field(
+        default=0.0,
+        ge=0.0,
+        description="greatest epsilon of a client's reports in a window with noise of the mixes; 0: no such campaign, "
+        "whose reports are sealed, not randomised",
+    )
     oblivious: bool = Field(
         default=False, description="whether discovery must use oblivious names: testing a guess needs the evaluator"
     )
@@ -103,6 +109,8 @@ class Policy(PolicyTerms):
             memory_values times epsilon in an epoch if clients remember.
         max_discovery_epsilon: bounds the keep rule's replace-one epsilon, which is twice its epsilon if the campaign
             calibrates discovery to add-remove.
+        max_noise_epsilon: the app's consent to reports that are sealed, not randomised. It bounds epsilon of a client's
+            reports in a window with noise of the mixes. No other field allows such a campaign.
         oblivious: whether to refuse discovery with keyed names. With keyed names, the auxiliary server can test guesses
             with any client's campaign file.
         max_delta: bounds discovery's replace-one delta, and the delta at which the shuffled epsilon is stated.
@@ -258,6 +266,8 @@ class Policy(PolicyTerms):
         span = "an epoch" if campaign.memory else "a window"
         epsilon, discovery_epsilon, delta = costs(campaign)
         yield f"epsilon of a client's frequency reports in {span}", epsilon, "max_epsilon", self.max_epsilon
+        noise = 0.0 if campaign.noise is None else campaign.noise.epsilon
+        yield "epsilon of noise of the mixes", noise, "max_noise_epsilon", self.max_noise_epsilon
         yield "epsilon of discovery", discovery_epsilon, "max_discovery_epsilon", self.max_discovery_epsilon
         yield "delta", delta, "max_delta", self.max_delta
         longest = max(map(campaign.sealed_bytes, campaign.streams))
@@ -271,11 +281,11 @@ def taken_of(campaign: Campaign) -> Literal[Take, "text"]:
 
 
 def costs(campaign: Campaign) -> tuple[float, float, float]:
-    """Return what a policy bounds: epsilon of frequency reports, epsilon of discovery, and the greater delta."""
-    mechanism, rule = campaign.frequency, campaign.keep_rule
-    epsilon = 0.0 if mechanism is None else campaign.epoch_epsilon or campaign.shuffle.cap * mechanism.epsilon
+    """Return what a policy bounds: local epsilon of frequency reports, epsilon of discovery, and the greater delta."""
+    local, rule, noise = campaign.local_epsilon, campaign.keep_rule, campaign.noise
+    epsilon = 0.0 if local is None else campaign.epoch_epsilon or campaign.shuffle.cap * local
     found = (0.0, 0.0) if rule is None else rule.replaced
-    return epsilon, found[0], max(found[1], campaign.shuffle.delta)
+    return epsilon, found[0], max(found[1], campaign.shuffle.delta, 0.0 if noise is None else noise.delta)
 
 
 def terms_of(
@@ -298,6 +308,7 @@ def terms_of(
         "operator_keys": tuple(operator_keys),
         "max_epsilon": epsilon,
         "max_discovery_epsilon": discovery_epsilon,
+        "max_noise_epsilon": 0.0 if campaign.noise is None else campaign.noise.epsilon,
         "oblivious": campaign.is_oblivious,
         "max_delta": delta,
         "min_batch": campaign.shuffle.minimum_batch,

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 Reason = Literal[
     "duplicate", "over_cap", "wrong_campaign", "wrong_length", "corrupt_block", "truncated", "not_opened", "malformed",
     "not_utf8", "no_client", "value_too_long", "below_minimum", "retired_key", "unverified", "nothing", "no_item",
-    "small_atom",
+    "small_atom", "other_window",
 ]  # fmt: skip
 Counted = Literal["accepted"] | Reason
 REASONS: tuple[Reason, ...] = get_args(Reason)

@@ -18,7 +18,8 @@ from hushcount.items import fault_of_text
 from hushcount.numbers import position_of, text_of_number
 from hushcount.randomness import SystemWords
 from hushcount.strata import COORDINATE, Strata, stratum_octets
-from hushcount.wire.sealing import Octets, Sealer
+from hushcount.window_starts import window_octets
+from hushcount.wire.sealing import Octets, Sealer, after
 
 
 def checked_dictionary(campaign: Campaign, dictionary: Dictionary | None) -> Dictionary | None:
@@ -137,10 +138,19 @@ def sealed(campaign: Campaign, answers: Octets, strata: Octets, analyzer: Sealer
 
     `strata`, as `strata_for` returns them, are before the boxes.
     """
-    binding = np.frombuffer(campaign.binding("reports"), dtype=np.uint8)
-    head = np.broadcast_to(binding, (len(answers), len(binding)))
-    boxes = analyzer.seal_many(np.concatenate([head, answers], axis=1), threads)
+    boxes = analyzer.seal_many(after(campaign.binding("reports"), answers), threads)
     return np.concatenate([strata, boxes], axis=1) if strata.size else boxes
+
+
+def in_layers(campaign: Campaign, boxes: Octets, begins: int, aux_server: Sealer, threads: int) -> Octets:
+    """Return uint8[n, L]: boxes for the analyzer, each with its window sealed to the auxiliary server, and the window.
+
+    Args:
+        begins: when the window of all reports begins, in seconds since 1970.
+    """
+    window = window_octets(begins)
+    layers = aux_server.seal_many(after(campaign.binding("reports") + window, boxes), threads)
+    return after(window, layers)
 
 
 def new_values(

@@ -6,15 +6,20 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.maths.figures import rounded_up, within
 from hushcount.maths.odds import odds_of_pair
 
+Kind = Stream | Literal["sealed"]
+"""What is charged apart: frequency reports that are randomised, discovery reports, and frequency reports that are
+sealed and not randomised, because the mixes add noise."""
+
 
 @dataclass(frozen=True)
 class StreamSpent:
-    """What the reports of one stream of a campaign cost, over all epochs of the campaign.
+    """What the reports of one kind of a campaign cost, over all epochs of the campaign.
 
     Attributes:
         reports: number of reports that were charged, or that repeat a charged answer.
@@ -23,7 +28,7 @@ class StreamSpent:
     """
 
     campaign: str
-    stream: Stream
+    stream: Kind
     reports: int
     blank: int
     epsilon: float
@@ -35,7 +40,7 @@ class Spent:
     """What all reports under one budget cost, and what is left of the budget.
 
     Attributes:
-        streams: what was spent, by campaign and stream.
+        streams: what was spent, by campaign and kind.
         day: the UTC day that the device's clock shows.
         today: epsilon that was charged on `day`.
         epsilon, delta: sums of all charges; all reports that were sent are together (epsilon, delta)-private,
@@ -82,18 +87,27 @@ class Spent:
             yield f"When too little is left for a report, no report {instead}."
 
     def _condition(self) -> str:
-        if any(each.stream == "discovery" and each.epsilon for each in self.streams):
+        kinds = {each.stream for each in self.streams if each.epsilon}
+        if "discovery" in kinds:
             return "as long as the parties that handle them keep to their roles"
+        if "sealed" in kinds:
+            return "as long as one of the two parties that mix them keeps to its role"
         return "even if all parties that handle them broke their promises together"
 
 
+_KINDS = {
+    "reports": ("blurred", "", "to count values"),
+    "sealed": ("sealed", ", not randomised,", "to count values"),
+    "discovery": ("sealed", "", "to find values that are on no list"),
+}
+
+
 def _of_stream(spent: StreamSpent) -> Iterator[str]:
-    kind = "blurred" if spent.stream == "reports" else "sealed"
-    purpose = "to count values" if spent.stream == "reports" else "to find values that are on no list"
+    kind, more, purpose = _KINDS[spent.stream]
     delta = f" and delta {rounded_up(spent.delta)}" if spent.delta else ""
     if spent.reports:
         yield (
-            f"Campaign {spent.campaign}: this device made {_number(spent.reports, f'{kind} report')} {purpose}, "
+            f"Campaign {spent.campaign}: this device made {_number(spent.reports, f'{kind} report')}{more} {purpose}, "
             f"for epsilon {_epsilon(spent.epsilon)}{delta}."
         )
     if spent.blank:

@@ -22,8 +22,20 @@ SPANS = {
 }
 """The least and the greatest length of a window of each unit: since 1970 zones have set their clocks by up to 7 hours
 (Antarctica/Vostok, 1994), or by a day."""
+WINDOW_BYTES = 8
+"""With noise a report names its window by so many bytes, openly and in its layer."""
 LAST = int(datetime(YEARS[-1], 12, 31, tzinfo=timezone.utc).timestamp())
 """No window of a client begins later, in seconds since 1970."""
+
+
+def window_octets(begins: int) -> bytes:
+    """Return how a report names its window: when this begins, in seconds since 1970, little-endian."""
+    return begins.to_bytes(WINDOW_BYTES, "little")
+
+
+def window_of(report: bytes) -> int:
+    """Return when the window begins that a report with noise of the mixes names."""
+    return int.from_bytes(report[:WINDOW_BYTES], "little")
 
 
 @dataclass(frozen=True)

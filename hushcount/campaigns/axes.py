@@ -66,7 +66,7 @@ class AxesPart(Part):
         sizes = ", ".join(
             f"{axis.name} ({len(axis.values) + 1}{', public' if axis.public else ''})" for axis in self.listed
         )
-        told = "coordinates of public axes told openly, all others randomised with the value"
+        told = "coordinates of public axes told openly, all others in the report with the value"
         return f"{sizes}: {len(self.strata):,} strata, {told}"
 
     @cached_property

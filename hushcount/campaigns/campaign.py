@@ -24,6 +24,7 @@ from hushcount.campaigns.parts import (
     DiscoveryPart,
     Identifier,
     MechanismPart,
+    NoisePart,
     NumberPart,
     PassesPart,
     SamplePart,
@@ -45,7 +46,7 @@ from hushcount.oracles.catalogue import MEANS, build, frequency_oracle
 from hushcount.oracles.encoders.line import Line
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.strata import STRATUM_BYTES, Cells, Where
-from hushcount.window_starts import Starts
+from hushcount.window_starts import USUAL, WINDOW_BYTES, Starts
 from hushcount.wire.sealing import SEAL_BYTES
 
 BINDING_BYTES = 16
@@ -69,7 +70,8 @@ class Campaign(Part):
     previous: Hex32 | None = Field(
         default=None, description="head of the campaign's log before this epoch; absent in the first"
     )
-    mechanism: MechanismPart | None = None
+    mechanism: MechanismPart | None = Field(default=None, description="how clients randomise their values")
+    noise: NoisePart | None = Field(default=None, description="noise of the mixes, in place of a mechanism")
     dictionary: DictionaryPart | None = Field(default=None, description="absent: with a mechanism, the open domain")
     number: NumberPart | None = Field(default=None, description="values are numbers; absent: texts")
     url: UrlPart | None = Field(default=None, description="values are addresses; absent: texts or numbers")
@@ -108,12 +110,12 @@ class Campaign(Part):
     @model_validator(mode="after")
     def _check(self) -> Campaign:
         wrong = []
-        if self.mechanism is None and self.discovery is None:
-            wrong.append("mechanism, discovery: at least one of them must be given")
-        if self.mechanism is None and self.dictionary is not None and self.discovery is None:
-            wrong.append("dictionary: is of no use without a mechanism or discovery")
-        wrong += [*self._wrong_of_numbers(), *self._wrong_of_urls(), *self._wrong_of_axes()]
-        if self.memory and self.mechanism is None:
+        if not self.streams:
+            wrong.append("mechanism, noise, discovery: at least one of them must be given")
+        if not self.streams and self.dictionary is not None:
+            wrong.append("dictionary: is of no use without a mechanism, noise or discovery")
+        wrong += [*self._wrong_of_numbers(), *self._wrong_of_urls(), *self._wrong_of_axes(), *self._wrong_of_noise()]
+        if self.memory and self.mechanism is None and self.noise is None:
             wrong.append("memory: is of no use without a mechanism, because discovery reports hold no noise")
         if self.memory_values > 1 and not self.memory:
             wrong.append(f"memory_values: is {self.memory_values}, must be 1 if memory is false")
@@ -148,12 +150,14 @@ class Campaign(Part):
 
     def _wrong_of_numbers(self) -> Iterator[str]:
         number, is_line = self.number, self.mechanism is not None and self.mechanism.name in MEANS
-        if is_line != (number is not None and number.mean):
+        if self.noise is not None and number is not None and number.mean:
+            yield "noise: number.mean must be false, because mixes add dummies to items: give bins"
+        elif is_line != (number is not None and number.mean):
             yield f"mechanism: must be {' or '.join(MEANS)} for a mean of numbers, and only then"
         if number is None:
             return
-        if self.mechanism is None or self.dictionary is None:
-            yield "number: needs a mechanism and a dictionary"
+        if "reports" not in self.streams or self.dictionary is None:
+            yield "number: needs a dictionary, and a mechanism or noise"
         elif not self.dictionary.is_of(Dictionary(in_random_order(number.items))):
             yield "dictionary: must list the names of the number's bins in random order, or of the upper end for a mean"
         if self.discovery is not None:
@@ -170,8 +174,8 @@ class Campaign(Part):
     def _wrong_of_axes(self) -> Iterator[str]:
         if self.axes is None:
             return
-        if self.mechanism is None or self.dictionary is None:
-            yield "axes: need a mechanism and a dictionary"
+        if "reports" not in self.streams or self.dictionary is None:
+            yield "axes: need a dictionary, and a mechanism or noise"
         elif self.axes.private.axes and self.number is not None and self.number.mean:
             yield "axes: a mean has public ones only"
         elif (cells := (self.dictionary.items + 1) * len(self.axes.strata)) > MOST_ITEMS:
@@ -179,8 +183,26 @@ class Campaign(Part):
                 f"axes: {cells:,} cells of items and strata, must be at most {MOST_ITEMS:,}: list fewer items or "
                 "coordinates"
             )
-        elif frequency_oracle(self.mechanism.name).seeded:
+        elif self.mechanism is not None and frequency_oracle(self.mechanism.name).seeded:
             yield f"axes: {self.mechanism.name} adds cells up to a sketch: take another mechanism, such as ais"
+
+    def _wrong_of_noise(self) -> Iterator[str]:
+        if self.noise is None:
+            return
+        if self.mechanism is not None:
+            yield "noise: a campaign has a mechanism or noise, not both"
+        if self.dictionary is None:
+            yield "noise: needs a dictionary, because mixes add dummies to every item"
+        if self.public_strata > 1:
+            yield "noise: public axes are not covered by dummies: make the axes private"
+        if self.memory:
+            yield "noise: memory must be false, because a report has no answer to remember"
+        if self.shuffle.minimum_batch != 1:
+            yield f"noise: shuffle.minimum_batch is {self.shuffle.minimum_batch}, must be 1, so that no batch waits"
+        if not self.keys.aux_server:
+            yield "keys.aux_server: noise needs the auxiliary server's key"
+        if (self.noise.seconds is None) == (self.windows is None):
+            yield "noise: seconds, or windows that are listed, must state the length of windows, and not both"
 
     def cells_of(self, groups: Sequence[UInt64Array], where: Sequence[Where] = ()) -> list[UInt64Array]:
         """Return the cells of groups of the dictionary's items, uint64[size] each; `other` is an item too.
@@ -265,6 +287,8 @@ class Campaign(Part):
     def frequency(self) -> Mechanism | None:
         """The mechanism of the frequency reports; None if the campaign carries only discovery reports."""
         part, domain = self.mechanism, self.domain
+        if self.noise is not None and domain is not None:
+            return self.noise.mechanism(domain, self.shuffle.cap)
         try:
             return None if part is None else build(part.name, part.epsilon, domain, part.parameters)
         except ValueError as error:
@@ -280,6 +304,16 @@ class Campaign(Part):
             return KeepRule(part.rule, part.epsilon, part.delta, part.relation, self.shuffle.cap, part.counts)
         except ValueError as error:
             raise ValueError(f"discovery: {error}") from None
+
+    @property
+    def heading(self) -> str:
+        """The id, as it stands in the headings of results; with noise of the mixes it says that reports are sealed."""
+        return self.id if self.noise is None else f"{self.id} (sealed, not randomised)"
+
+    @property
+    def local_epsilon(self) -> float | None:
+        """The local epsilon of one frequency report; None: clients do not randomise, or make no frequency reports."""
+        return None if self.mechanism is None else self.require_frequency().epsilon
 
     @property
     def epoch_epsilon(self) -> float | None:
@@ -343,7 +377,8 @@ class Campaign(Part):
     @property
     def streams(self) -> tuple[Stream, ...]:
         """The streams that this campaign carries."""
-        frequency: tuple[Stream, ...] = ("reports",) if self.mechanism is not None else ()
+        counts = self.mechanism is not None or self.noise is not None
+        frequency: tuple[Stream, ...] = ("reports",) if counts else ()
         return (*frequency, "discovery") if self.discovery is not None else frequency
 
     def reaches_minimum(self, reports: int) -> bool:
@@ -366,11 +401,22 @@ class Campaign(Part):
         return reports if self.public_strata == 1 else min(reports, self.shuffle.minimum_batch)
 
     def sealed_bytes(self, stream: Stream) -> int:
-        """Return the length of every report of a stream as it is sent: its public stratum, if any, and its box."""
+        """Return the length of every report of a stream as it is sent: its public stratum or window, and its box."""
         if stream == "discovery":
             return self.discovery_format.sealed_bytes
-        box = BINDING_BYTES + self.require_frequency().report_bytes + SEAL_BYTES
-        return self.stratum_bytes(stream) + box
+        if self.noise is not None:
+            return WINDOW_BYTES + self.layer_bytes
+        return self.stratum_bytes(stream) + self.box_bytes
+
+    @property
+    def box_bytes(self) -> int:
+        """The length of the box of a frequency report that only the analyzer opens."""
+        return BINDING_BYTES + self.require_frequency().report_bytes + SEAL_BYTES
+
+    @property
+    def layer_bytes(self) -> int:
+        """With noise, the length of the box around it that only the auxiliary server opens."""
+        return BINDING_BYTES + WINDOW_BYTES + self.box_bytes + SEAL_BYTES
 
     def require_line(self) -> Line:
         """The line on which clients place their numbers; UsageError: the campaign asks for no mean."""
@@ -449,9 +495,17 @@ class Campaign(Part):
         """The length of every record that the auxiliary server releases; UsageError without discovery."""
         return released_bytes(self.discovery_format, self.require_keep_rule().counts)
 
+    @property
+    def usual_window(self) -> timedelta | None:
+        """The length of most windows, or of the shortest month; None: this file does not state it."""
+        if self.windows is not None:
+            return USUAL[self.windows.unit]
+        return None if self.noise is None else timedelta(seconds=self.noise.seconds or 0)
+
     def starts(self, length: timedelta) -> Starts:
-        """Return when windows begin: as this file lists it, or else by the length that the app states."""
-        return Starts(int(length.total_seconds()), () if self.windows is None else self.windows.starts)
+        """Return when windows begin: as this file states it, or else by the length that the app states."""
+        fixed = 0 if self.noise is None else self.noise.seconds
+        return Starts(fixed or int(length.total_seconds()), () if self.windows is None else self.windows.starts)
 
     def read_dictionary(self) -> Dictionary | None:
         """Read the dictionary beside the campaign file; None: the open domain; UsageError: it is missing or wrong."""

@@ -67,7 +67,7 @@ def require_follows(campaign: Campaign, before: Campaign | None) -> None:
 
     Raises:
         UsageError: the file names another head, so clients would refuse the file; or its sample is not at least that of
-            the epoch before.
+            the epoch before; or only one of the two has noise of the mixes.
     """
     wanted = None if before is None else before.head.hex()
     if campaign.previous != wanted:
@@ -75,6 +75,11 @@ def require_follows(campaign: Campaign, before: Campaign | None) -> None:
             f"previous of epoch {campaign.epoch} of campaign {campaign.id} is {campaign.previous or 'absent'}, must be "
             f"{wanted or 'absent'}, the head of the log before this epoch: make the file with hushcount campaign new "
             "--after NEWEST, the newest published file"
+        )
+    if before is not None and (campaign.noise is None) != (before.noise is None):
+        raise UsageError(
+            f"epoch {campaign.epoch} of campaign {campaign.id} has {'no noise' if campaign.noise is None else 'noise'} "
+            f"of the mixes, unlike epoch {before.epoch}: all epochs have it or none, so make another campaign"
         )
     if before is not None and not _widens(campaign.sample, before.sample):
         raise UsageError(

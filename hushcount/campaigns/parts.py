@@ -21,13 +21,17 @@ from pydantic import (
 )
 
 from hushcount.campaigns.dictionary import MOST_ITEMS, Dictionary
-from hushcount.discovery.keep_rules import Relation, RuleName
+from hushcount.discovery.keep_rules import KeepRule, Relation, RuleName
 from hushcount.discovery.pairs import MAX_VALUE_BYTES
 from hushcount.formats.canonical_json import LARGEST_INTEGER
 from hushcount.formats.models import FileName, Hex32, Part, text_of
 from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.numbers import MOST_BINS, Bins, are_rising
+from hushcount.oracles.encoders.noisy import NoisyIdentity
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.noisy_counts import MixNoise
 from hushcount.oracles.parameters import Parameters, Value
+from hushcount.oracles.responders.truthful import Truthful
 from hushcount.urls import MOST_SEGMENTS, Suffixes, Take, item_of_url
 from hushcount.window_starts import LAST, SPANS, Unit
 
@@ -46,6 +50,11 @@ DAY_SECONDS = 86_400
 MOST_PASS_DAYS = 100
 MOST_PASSES_A_DAY = 24
 MOST_STARTS = 500
+MIXES = 2
+"""The parties that add dummies: the shuffler and the auxiliary server."""
+MOST_DUMMIES = 1 << 25
+"""The most dummies that a mix adds to a batch, but for a chance of 1e-15: 2 GB of reports."""
+MOST_NOISE_SECONDS = 366 * DAY_SECONDS
 USUAL_VALUE_BYTES = 64
 MOST_SUFFIXES = 20_000
 _MOST_RANGES = 100
@@ -113,6 +122,40 @@ def _read(name: object, value: object) -> object:
     if isinstance(value, str) and _LARGE.fullmatch(value) and int(value) > LARGEST_INTEGER:
         return int(value)
     return value
+
+
+class NoisePart(Part):
+    """Dummy reports that shuffler and auxiliary server each add, in place of noise of the clients (docs/adr/0061)."""
+
+    epsilon: float = Field(
+        ge=LEAST_EPSILON, le=LARGEST_EPSILON, description="budget of a client's reports in one window, nats"
+    )
+    delta: float = Field(gt=0.0, lt=1.0)
+    seconds: int | None = Field(
+        default=None, ge=1, le=MOST_NOISE_SECONDS, description="length of windows; absent: as listed under windows"
+    )
+
+    def mechanism(self, domain: int, cap: int) -> Mechanism:
+        """Return the mechanism of the reports; arguments and errors are those of `dummies`."""
+        return Mechanism(NoisyIdentity(domain, noise=self.dummies(domain, cap)), Truthful(domain))
+
+    def dummies(self, domain: int, cap: int) -> MixNoise:
+        """Return the law of the dummies of `domain` items, for `cap` reports of a client in a window.
+
+        Raises:
+            ValueError: epsilon or delta is too small for the cap, or the mixes would add too many dummies.
+        """
+        try:
+            rule = KeepRule("optimal", self.epsilon, self.delta, "replace-one", cap, counts=True)
+        except ValueError as error:
+            raise ValueError(f"noise: {error}") from None
+        noise = MixNoise(rule.count_law, MIXES)
+        if (most := noise.most_dummies(domain)) > MOST_DUMMIES:
+            raise ValueError(
+                f"noise: {domain:,} items need up to {most:,} dummies of each mix, must be at most {MOST_DUMMIES:,}: "
+                "list fewer items, or raise epsilon"
+            )
+        return noise
 
 
 class DictionaryPart(Part):

@@ -33,7 +33,7 @@ from hushcount.allowance import OverCap
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.clock import MACHINE, Clock
 from hushcount.collection.windows import last_changed
-from hushcount.delivery.queue import Queue
+from hushcount.delivery.queue import Group, Queue
 from hushcount.delivery.waiting import Claimed, Turn
 from hushcount.formats.reading import parse_object
 from hushcount.window_starts import Starts
@@ -114,9 +114,7 @@ class Arrivals:
             wait = sum(
                 group.number
                 for group in groups
-                if group.stream in (stream, "")
-                and (group.is_tried or group.window is None or group.window <= start)
-                and not (anew and group.is_plain)
+                if group.stream in (stream, "") and _may_count(group, start) and not (anew and group.is_plain)
             )
             came = kept.came(stream, start, starts)
             if wait + came >= campaign.shuffle.cap:
@@ -177,6 +175,13 @@ class Arrivals:
         if at is not None:
             kept, start = kept.heard(now, at, self.starts()), self.starts().at(at)
         return _text(kept.more(start, {claimed.stream or "": number}))
+
+
+def _may_count(group: Group, window: int) -> bool:
+    """Return whether waiting rows may count in a window."""
+    if group.is_bound:
+        return group.window == window
+    return group.is_tried or group.window is None or group.window <= window
 
 
 def _text(kept: _Kept) -> str:

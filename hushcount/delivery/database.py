@@ -10,9 +10,10 @@ import os
 import sqlite3
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.formats.client_files import one_name
@@ -45,11 +46,15 @@ class Database:
     Args:
         path: path of the file, which the first change makes.
         schema: statements that make the tables if they are missing.
+        added: for each table of earlier releases, columns that it may lack, each with its type and default.
     """
 
-    def __init__(self, path: Path | None, schema: tuple[str, ...]) -> None:
+    def __init__(
+        self, path: Path | None, schema: tuple[str, ...], added: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    ) -> None:
         self._path = path
         self._schema = schema
+        self._added = added
         self._memory: sqlite3.Connection | None = None
         self._process = 0
 
@@ -94,6 +99,10 @@ class Database:
         try:
             for statement in (*_SETTINGS, *self._schema):
                 connection.execute(statement)
+            for table, columns in self._added.items():
+                there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+                for column in columns.keys() - there:
+                    connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {columns[column]}")
         except sqlite3.Error:
             connection.close()
             raise

@@ -85,7 +85,8 @@ class Deliverer:
             claimed = self.queue.claim(self.clock.seconds(), done.most, _MOST_BYTES, plain, early, turn, has_pass)
             if claimed is None:
                 break
-            self._drop(done, "over_cap", claimed.over, claimed.stream)
+            reason = "other_window" if claimed.is_late else "over_cap"
+            self._drop(done, reason, claimed.over, claimed.stream)
             if not claimed.rows:
                 continue
             if not claimed.usable[0] <= self.clock.seconds() < claimed.usable[1]:
@@ -93,7 +94,7 @@ class Deliverer:
                 # meanwhile.
                 continue
             if claimed.fingerprint:
-                verdict = post(self.site, self.queue, claimed)
+                verdict = post(self.site, self.queue, claimed, self.arrivals.starts())
                 client = self._settle(claimed, verdict, client, done)
                 if verdict.fate == "early":
                     turn_now = self.arrivals.turns()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from functools import partial
 
 from hushcount.campaigns.campaign import Stream
@@ -19,6 +20,7 @@ from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, random_seconds
 from hushcount.discovery.making import PendingDiscovery
 from hushcount.formats.client_files import ThreadLock
 from hushcount.report_making import Measurement
+from hushcount.window_starts import window_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +119,9 @@ class Made:
 class Maker:
     """Makes reports, each of which is due after a random delay.
 
+    With noise of the mixes a report is made for the window in which it is due, and is given up once this window is over
+    (`Queue.claim`): it would count in no other one.
+
     Args:
         delay: the longest delay, in seconds.
         answer_within: for how many seconds an evaluation is asked for again if no answer comes.
@@ -143,7 +148,9 @@ class Maker:
             period=(period := 0 if campaign.passes is None else campaign.passes.seconds),
         )
         if stream == "reports":
-            return Made(waiting(client.report(measurement.value, dict(measurement.by)), due=due))
+            report = client.report(measurement.value, dict(measurement.by), datetime.fromtimestamp(due, timezone.utc))
+            window = None if campaign.noise is None else window_of(report)
+            return Made(waiting(report, due=due, window=window))
         wanted = _discoverable(client, measurement.value)
         if not campaign.is_oblivious:
             return Made(waiting(client.discovery_report(wanted), due=due))

@@ -17,12 +17,18 @@ from hushcount.delivery.verdicts import Verdict, verdict
 from hushcount.delivery.waiting import Claimed
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, pause
 from hushcount.passes.slots import Slot
+from hushcount.window_starts import Starts
 
 
-def post(site: Site, queue: Queue, claimed: Claimed) -> Verdict:
-    """Post claimed reports, and return what the answer means for these reports."""
+def post(site: Site, queue: Queue, claimed: Claimed, starts: Starts) -> Verdict:
+    """Post claimed reports, and return what the answer means for these reports.
+
+    Reports that name their window are taken before it ends, or never.
+    """
     try:
         place = f"{claimed.stream}?fingerprint={claimed.fingerprint}&window={window_name(claimed.window)}"
+        if claimed.of.window is not None:
+            place += f"&until={window_name(starts.after(claimed.window))}"
         token = shown(queue, Slot(queue.campaign, "collector", claimed.of.collector, claimed.window), claimed.of.period)
         if token is None:
             return Verdict("dropped", "wrong_slot")

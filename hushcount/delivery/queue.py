@@ -32,7 +32,7 @@ from hushcount.report_making import Measurement
 
 _SCHEMA = (
     # first_window: when the window of the first attempt began; NULL before it. is_tried: whether an attempt may have
-    # arrived, or may still arrive.
+    # arrived, or may still arrive. is_bound: whether the report names first_window itself, and counts in no other one.
     "CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT NOT NULL,"
     " fingerprint TEXT NOT NULL, stream TEXT NOT NULL, collector TEXT NOT NULL, cap INTEGER NOT NULL,"
     " period INTEGER NOT NULL,"
@@ -44,6 +44,7 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS documents (campaign TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
     " signature BLOB, refresh_at REAL NOT NULL, PRIMARY KEY (campaign, name))",
 )
+_ADDED = {"rows": {"is_bound": "INTEGER NOT NULL DEFAULT 0"}}
 
 _COORDINATES = b"\xff"
 
@@ -81,17 +82,22 @@ class _Row(NamedTuple):
     value: bytes | None
     due: float
     is_tried: int
+    is_bound: int
 
 
 _ALIKE = "fingerprint, stream, collector, cap, period, coalesce(first_window, :window)"
 
 
 class Group(NamedTuple):
-    """Rows that wait. `stream` is empty for plain values of all streams; `window` is None before any attempt."""
+    """Rows that wait. `stream` is empty for plain values of all streams; `window` is None before any attempt.
+
+    Bound rows count in `window` and in no other one.
+    """
 
     stream: str
     is_plain: bool
     is_tried: bool
+    is_bound: bool
     window: int | None
     number: int
 
@@ -102,7 +108,7 @@ class QueueFull(HushcountError):
 
 def database(path: Path | None) -> Database:
     """Return the database of the queues and the documents of a client's campaigns."""
-    return Database(path, _SCHEMA)
+    return Database(path, _SCHEMA, _ADDED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +143,8 @@ class Queue:
     ) -> Claimed | None:
         """Claim due reports of one campaign file, stream and token, the earliest first; None if no report is due.
 
-        Each claimed report has a place under the cap. Reports for which there is no room are removed.
+        Each claimed report has a place under the cap. Reports for which there is no room are removed, and so are those
+        that name a window that is over, because they would count in no other one.
 
         Args:
             now: seconds since 1970.
@@ -153,7 +160,7 @@ class Queue:
         # These SQL statements are put together from constants of this module only.
         free = f"FROM rows WHERE campaign = :campaign AND {_FREE} AND {_DUE} AND (:plain OR fingerprint <> '')"
         free += " AND (:passes OR NOT period OR is_tried)"
-        columns = f"{_ALIKE}, id, body, value, due, is_tried {free}"
+        columns = f"{_ALIKE}, id, body, value, due, is_tried, is_bound {free}"
         same = f"({_ALIKE}) = (:fingerprint, :stream, :collector, :cap, :period, :of_window)"
         with self.database.change() as tables:
             found = tables.execute(f"SELECT {columns} ORDER BY due, id LIMIT 1", known).fetchone()
@@ -178,6 +185,7 @@ class Queue:
             first.window,
             len(rows) - len(going),
             (now, now + self.lease / 2.0),
+            _is_late(first, turn),
         )
 
     def _going(self, tables: sqlite3.Connection, rows: Sequence[_Row], turn: Turn) -> list[_Row]:
@@ -194,7 +202,7 @@ class Queue:
         tables.executemany(
             "UPDATE rows SET first_window = ?, is_tried = 1 WHERE id = ?", [(window, row) for row in new[:room]]
         )
-        over = set(new[room:])
+        over = {row.id for row in rows} if _is_late(rows[0], turn) else set(new[room:])
         tables.executemany("DELETE FROM rows WHERE id = ?", [(row,) for row in over])
         return [row for row in rows if row.id not in over]
 
@@ -283,13 +291,13 @@ class Queue:
     def waiting_of(self, fact: str) -> tuple[str | None, list[Group]]:
         """Return a fact, and how many reports and plain values wait, by stream and attempts."""
         groups = (
-            "SELECT stream, fingerprint = '', is_tried, first_window, count(*) FROM rows WHERE campaign = ?"
-            " GROUP BY 1, 2, 3, 4"
+            "SELECT stream, fingerprint = '', is_tried, is_bound, first_window, count(*) FROM rows WHERE campaign = ?"
+            " GROUP BY 1, 2, 3, 4, 5"
         )
         with self.database.change() as tables:
             found = [
-                Group(stream, bool(plain), bool(tried), window, number)
-                for stream, plain, tried, window, number in tables.execute(groups, (self.campaign,))
+                Group(stream, bool(plain), bool(tried), bool(bound), window, number)
+                for stream, plain, tried, bound, window, number in tables.execute(groups, (self.campaign,))
             ]
             return self._fact(tables, fact), found
 
@@ -354,22 +362,27 @@ class Queue:
     def _insert(self, tables: sqlite3.Connection, waiting: Sequence[Waiting]) -> None:
         tables.executemany(
             "INSERT INTO rows"
-            " (campaign, fingerprint, stream, collector, cap, period, body, value, due, claim, claimed_until)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " (campaign, fingerprint, stream, collector, cap, period, body, value, due, claim, claimed_until,"
+            " first_window, is_bound) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(self.campaign, *_columns(one)) for one in waiting],
         )
+
+
+def _is_late(row: _Row, turn: Turn) -> bool:
+    return bool(row.is_bound) and row.window < turn.window
 
 
 def _columns(one: Waiting) -> tuple[object, ...]:
     named = one.fingerprint, one.stream or "", one.collector, one.cap, one.period
     value = None if one.measurement is None else _octets(one.measurement)
-    return *named, one.body, value, one.due, one.claim, one.claimed_until
+    return *named, one.body, value, one.due, one.claim, one.claimed_until, one.window, one.window is not None
 
 
 def _waiting(row: _Row) -> Waiting:
     kept = None if row.value is None else _measurement(row.value)
     found = Waiting(row.fingerprint, row.stream or None, bytes(row.body), kept, row.due)
-    return replace(found, collector=row.collector, cap=row.cap, period=row.period)
+    window = row.window if row.is_bound else None
+    return replace(found, collector=row.collector, cap=row.cap, period=row.period, window=window)
 
 
 def _octets(kept: Measurement) -> bytes:

@@ -47,6 +47,10 @@ class Sender:
     report is sent by two processes at once. Without a folder, all reports and counts end with the process, and a forked
     process begins with an empty queue.
 
+    If the mixes of a campaign add noise, a report is made for the window in which it is due, and counts in no other
+    one. A report that was not sent by the end of this window is dropped, with the reason `other_window`; what it cost
+    stays spent.
+
     Args:
         site: the collector's address, as in https://collector.example.com, or a `Site`, which has the collector's name
             too if the campaign has several collectors.

@@ -25,6 +25,8 @@ class Waiting:
         collector: the collector's name in the campaign file.
         cap: most reports of the stream that the campaign file lets a client send in a window.
         period: seconds in which a pass of the campaign is good; 0: the campaign asks for no passes.
+        window: when the window begins that the report itself names, in seconds since 1970: with noise of the mixes it
+            counts in no other one. None: it counts in the window in which it arrives.
         claim: claim of the process that asks for the report's name (`new_evaluation`); empty if no evaluation is asked
             for. Until `claimed_until`, in seconds since 1970, no other process sends the report.
     """
@@ -39,6 +41,7 @@ class Waiting:
     collector: str = ""
     cap: int = 0
     period: int = 0
+    window: int | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,9 @@ class Claimed:
     Attributes:
         new: the reports that have their places since this claim: no earlier attempt may have arrived.
         window: when the window of the reports' first attempt began, in seconds since 1970; their token is of it.
-        over: how many reports were removed, because there is no room for them. There may be no others.
+        over: how many reports were removed, because there is no room for them, or because they name a window that is
+            over. There may be no others.
+        is_late: whether they name a window that is over.
     """
 
     claim: str
@@ -80,6 +85,7 @@ class Claimed:
     """First and last moment at which sending may begin, in seconds since 1970: the first half of the claim's time. The
     second half of the claim's time is for the exchange with the collector.
     """
+    is_late: bool = False
 
     @property
     def fingerprint(self) -> str:

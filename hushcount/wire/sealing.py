@@ -21,7 +21,7 @@ from nacl.bindings import (
 )
 
 from hushcount.arrays import Octets
-from hushcount.randomness import drawn_secrets
+from hushcount.randomness import Words, drawn_secrets
 from hushcount.threads import at_once, spans
 
 SealRows = Callable[[Octets, bytes, Octets], Octets]
@@ -65,9 +65,15 @@ def _pointer(rows: Octets) -> Any:
     return ffi.from_buffer("unsigned char[]", rows)
 
 
-__all__ = ["SEAL_BYTES", "Octets", "SealRows", "Sealer", "seal_rows"]
+__all__ = ["SEAL_BYTES", "Octets", "SealRows", "Sealer", "after", "seal_rows"]
 SEAL_BYTES: int = crypto_box_SEALBYTES
 """How many bytes a sealed box is longer than its content: 48."""
+
+
+def after(head: bytes, rows: Octets) -> Octets:
+    """Return uint8[n, L]: each row after the same head."""
+    heads = np.broadcast_to(np.frombuffer(head, dtype=np.uint8), (len(rows), len(head)))
+    return np.concatenate([heads, rows], axis=1)
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,11 @@ class Sealer:
     def seal_many(self, plain: Octets, threads: int = 1) -> Octets:
         """Seal every row of uint8[n, L]: uint8[n, L + SEAL_BYTES]."""
         return self._seal(plain, drawn_secrets(len(plain), crypto_box_SECRETKEYBYTES), threads)
+
+    def seal_drawn(self, plain: Octets, words: Words, threads: int = 1) -> Octets:
+        """Seal every row of uint8[n, L] with ephemeral keys from `words`: whoever knows the words opens the boxes."""
+        drawn = words.words(len(plain) * crypto_box_SECRETKEYBYTES // 8).astype("<u8", copy=False)
+        return self._seal(plain, drawn.view(np.uint8).reshape(len(plain), crypto_box_SECRETKEYBYTES), threads)
 
     def seal_alike(self, plain: bytes, key: bytes) -> bytes:
         """Return the sealed box that all holders of this 32-byte key make of these bytes; it opens like any other box.

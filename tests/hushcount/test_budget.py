@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushcount.budget import Budget, BudgetSpent, OptedOut, cost_of
+from hushcount.budget import Budget, BudgetSpent, Cost, OptedOut, cost_of
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.windows import MOST_KEPT
 from hushcount.errors import FormatError, UsageError
 from tests.hushcount.campaigns.test_campaign_file import data
 from tests.hushcount.forked import forked
+from tests.support.noise import noise_campaign
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -349,6 +350,25 @@ def test_in_words_what_was_spent_on_what() -> None:
     ]
     spent, silent = Budget(lifetime=0.0), Budget(lifetime=0.0, when_spent="nothing")
     assert words(spent)[-1] != words(silent)[-1]
+
+
+def test_a_report_with_noise_costs_its_pair_and_is_said_to_be_sealed() -> None:
+    noise = noise_campaign(0.6, 2e-8, cap=2)
+    # A window's two reports cost the pair together.
+    assert cost_of(noise, "reports") == Cost(3 * 10**8, 10**10, False)
+    budget = Budget(lifetime=1.0)
+    assert budget.charge(noise, "reports", 4, now=NOON) == 3
+    spent = budget.spent(NOON)
+    assert (spent.epsilon, spent.delta) == (pytest.approx(0.9), pytest.approx(3e-8))
+    made, told_nothing, odds, *_ = spent.words()
+    assert "3 sealed reports, not randomised, to count values, for epsilon 0.9 and delta 3e-08" in made
+    assert "1 report" in told_nothing
+    # No sentence promises what only randomised reports have.
+    assert "as long as one of the two parties that mix them keeps to its role" in odds
+    budget = Budget()
+    budget.charge(campaign(0.1), "reports", 1, now=NOON)
+    assert "blurred" in words(budget)[0]
+    assert "even if all parties" in words(budget)[1]
 
 
 def test_words_show_numbers_exactly_however_many() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +13,7 @@ from hushcount.campaigns.log import CampaignLog
 from hushcount.newest import Newest, Untrusted
 from tests.hushcount.campaigns.test_campaign_file import data
 from tests.hushcount.campaigns.test_chain import log_of
+from tests.hushcount.campaigns.vouched import restart_at, signed
 
 
 def tree(draws: list[tuple[int, int]]) -> list[tuple[Campaign, ...]]:
@@ -59,3 +63,19 @@ def test_what_a_client_accepted_is_one_history(
 def leads(log: CampaignLog | None, known: tuple[Campaign, ...], path: tuple[Campaign, ...]) -> bool:
     """Return whether a log has the known head and the one before the path's last."""
     return log is not None and {known[-1].head, path[-2].head if len(path) > 1 else b""} <= set(log.heads)
+
+
+def test_a_client_that_accepted_a_mechanism_never_accepts_noise_nor_the_reverse(tmp_path: Path) -> None:
+    """Not by the operator's restart either: it names another history of the same campaign."""
+    plain = data() | {"discovery": None, "shuffle": {"minimum_batch": 1}, "epoch": 1}
+    noisy = plain | {"noise": {"epsilon": 1.0, "delta": 1e-8, "seconds": 3600}}
+    del noisy["mechanism"]
+    for number, (one, other) in enumerate(((plain, noisy), (noisy, plain))):
+        first = Campaign.model_validate(one)
+        newest = Newest(tmp_path / f"{number}.json")
+        newest.keep(first)
+        second = {"epoch": 2, "previous": first.head.hex()}
+        for signature in (None, signed(first, restart=restart_at(first, 9))):
+            with pytest.raises(Untrusted, match=r"noise of the mixes, unlike epoch 1"):
+                Newest(tmp_path / f"{number}.json").keep(Campaign.model_validate(other | second), None, signature)
+        newest.keep(Campaign.model_validate(one | second))

@@ -4,13 +4,13 @@ import { gzipSync } from "node:zlib";
 
 const PAGE = "{ Budget, Policy, Sender }";
 /** Limits for a page with one campaign, by the module of its mechanism; mechanisms of `cells` are in the page itself. */
-const CAMPAIGN_LIMITS = { cells: 39_100, sets: 40_850, weighted: 41_200, pools: 42_100 };
+const CAMPAIGN_LIMITS = { cells: 39_700, sets: 41_450, weighted: 41_800, pools: 42_700 };
 /** Limit for the additional files of an oblivious campaign, curve library included. */
 const OBLIVIOUS_LIMIT = 22_000;
 /** Limit for the whole package in one file, without the libraries for browsers that lack X25519, Ed25519 or SHA-512. */
-const WHOLE_LIMIT = 53_950;
-/** Limits for the additional file of a campaign with passes, with a sample, with numbers, addresses, axes, listed windows, and with a mean. */
-const MORE_LIMITS = { "/passes/asking.js": 3_400, "/trust/installation.js": 1_000, "/values/numbers.js": 1_050, "/values/urls.js": 2_200, "/values/strata.js": 1_150, "/campaign/windows.js": 700, "/families/lines.js": 500 };
+const WHOLE_LIMIT = 55_400;
+/** Limits for the additional file of a campaign with passes, with a sample, with numbers, addresses, axes, listed windows, noise, and with a mean. */
+const MORE_LIMITS = { "/passes/asking.js": 3_400, "/trust/installation.js": 1_000, "/values/numbers.js": 1_050, "/values/urls.js": 2_200, "/values/strata.js": 1_150, "/campaign/windows.js": 700, "/campaign/noise.js": 1_000, "/families/lines.js": 500 };
 
 const { outputFiles, metafile } = await built(PAGE, { splitting: true });
 const sizes = new Map(outputFiles.map(({ path, contents }) => [path.split("/").pop(), gzipped(contents)]));

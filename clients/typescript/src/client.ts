@@ -50,7 +50,8 @@ export interface ClientOptions {
  * Privatises and seals values of one client for one campaign. An app that wants its reports to be delivered uses a
  * `Sender` instead.
  *
- * Privacy: a frequency report is epsilon-locally private, replace-one. A discovery report hides its value, within the
+ * Privacy: a frequency report is epsilon-locally private, replace-one; with noise of the mixes it is sealed, not
+ * randomised, and hides its value as long as shuffler or auxiliary server keeps to its role. A discovery report hides its value, within the
  * (epsilon, delta) of the keep rule, as long as the auxiliary server and the analyzer do not collude. Reports are
  * charged before they are drawn. Whether a report may tell anything about its value does not depend on the value.
  */
@@ -114,13 +115,15 @@ export class Client {
    * an item.
    *
    * @param by the client's coordinate on each axis of the campaign; a missing or unlisted one is "other".
+   * @param due when the app will send the report, in milliseconds since 1970; by default at once. If the campaign has
+   * noise, a report names and counts in the window of this moment, and counts nowhere if it arrives in another window.
    * @throws NotAsked, OverCap, BudgetSpent, OptedOut no report may be made. StoreError: the store failed, so no report was made.
    */
-  async report(value: string | number, by?: Readonly<Record<string, string | number>>): Promise<Uint8Array> {
+  async report(value: string | number, by?: Readonly<Record<string, string | number>>, due: number = Date.now()): Promise<Uint8Array> {
     const text = textOfValue(value);
     const coordinates = coordinatesOf(by);
-    const tells = await this.#charged("reports", await this.#maker.repeats());
-    return this.#maker.report(tells ? text : null, coordinates);
+    const tells = await this.#charged("reports", await this.#maker.repeats(), this.#maker.campaign.noise && due);
+    return this.#maker.report(tells ? text : null, coordinates, due);
   }
 
   /**
@@ -184,11 +187,11 @@ export class Client {
   /**
    * Count and charge a report for good, before the report is drawn; return whether the report may depend on its value.
    */
-  async #charged(stream: Stream, repeats: boolean): Promise<boolean> {
+  async #charged(stream: Stream, repeats: boolean, due?: number): Promise<boolean> {
     const { campaign } = this.#maker;
     await requireAsked(this.#store, campaign, Date.now());
     this.#maker.requireValid(Date.now(), [stream]);
-    const [telling = 0] = await this.#budget.charge([{ campaign, stream, repeats, number: 1 }], this.#window);
+    const [telling = 0] = await this.#budget.charge([{ campaign, stream, repeats, number: 1, due }], this.#window);
     return telling > 0;
   }
 }

@@ -4,7 +4,8 @@
  */
 
 import { blake2b, bytesOf, concat, hex, unhex } from "./bytes.js";
-import type { Campaign } from "./campaign/campaign.js";
+import { startsOf } from "./budget/starts.js";
+import { WINDOW_BYTES, type Campaign } from "./campaign/campaign.js";
 import type { PublicKey } from "./campaign/sections.js";
 import type { Oblivious, PendingDiscovery } from "./discovery/oblivious.js";
 import { blankName, discoveryReport, isTooLong, keyedName, type DiscoveryFormat, type Name } from "./discovery/report.js";
@@ -120,16 +121,25 @@ export class ReportMaker implements Maker {
     return this.campaign.memory && (await this.#answers.get(placeKey(this.campaign, 0))) !== undefined;
   }
 
-  /** Return a sealed frequency report; null gives one of "other", drawn without the memory. */
-  async report(value: string | null, by: Coordinates = {}): Promise<Uint8Array> {
+  /**
+   * Return a sealed frequency report; null gives one of "other", drawn without the memory.
+   *
+   * @param due when it is sent, in milliseconds since 1970: with noise of the mixes it names the window of this moment.
+   */
+  async report(value: string | null, by: Coordinates = {}, due: number = Date.now()): Promise<Uint8Array> {
     const { campaign } = this;
+    const { analyzer, auxServer } = campaign.keys;
     const mechanism = requireMechanism(campaign);
     const item = await this.#itemOf(value, by, mechanism);
     const { words, secret } = this.#random;
     const remembers = value !== null && campaign.memory;
     const packed = remembers ? await this.#remembered(item, mechanism) : mechanism.report(item, words);
-    const box = await sealBy(secret(), campaign.keys.analyzer.key, concat(campaign.binding("reports"), packed));
-    return campaign.strata === undefined ? box : concat(campaign.strata.stratumOf(by), box);
+    const box = await sealBy(secret(), analyzer.key, concat(campaign.binding("reports"), packed));
+    if (campaign.noise === undefined || auxServer === undefined) {
+      return campaign.strata === undefined ? box : concat(campaign.strata.stratumOf(by), box);
+    }
+    const window = bytesOf(BigInt(startsOf(0, campaign).at(due) / 1000), WINDOW_BYTES);
+    return concat(window, await sealBy(secret(), auxServer.key, concat(campaign.binding("reports"), window, box)));
   }
 
   /**
@@ -245,8 +255,10 @@ function requireMechanism({ id, mechanism }: Campaign): Mechanism {
 }
 
 /** Return the public keys that reports of a stream need. */
-function keysOf({ keys: { analyzer, auxServer, evaluator } }: Campaign, stream: Stream): readonly PublicKey[] {
-  return stream === "discovery" ? [analyzer, auxServer, evaluator].filter((key) => key !== undefined) : [analyzer];
+function keysOf({ keys: { analyzer, auxServer, evaluator }, noise }: Campaign, stream: Stream): readonly PublicKey[] {
+  const discovers = stream === "discovery";
+  const needed = [analyzer, discovers || noise ? auxServer : undefined, discovers ? evaluator : undefined];
+  return needed.filter((key) => key !== undefined);
 }
 
 function requireValidKey({ notBefore, notAfter }: PublicKey, id: string, now: number): void {

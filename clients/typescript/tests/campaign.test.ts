@@ -21,7 +21,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   key_time: /not_(before|after) must/,
   one_key_a_role: /must have one key|must be a list of at most 1/,
   one_key_for_two_roles: /one key is of both roles/,
-  no_stream: /mechanism or discovery is missing/,
+  no_stream: /mechanism, noise or discovery is missing/,
   of_no_use: /memory/,
   hash_key: /one of hash_key and hash_key_commitment must be there/,
   integer_too_large: /has an integer above 2\*\*53 - 1/,
@@ -30,6 +30,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   windows: /windows/,
   url: /url/,
   axes: /axes/,
+  noise: /noise/,
   collectors: /: collectors must be/,
   mechanism: /: mechanism: /,
 };

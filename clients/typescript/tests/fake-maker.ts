@@ -37,6 +37,7 @@ export function campaignOf(epoch: number, changes: Partial<Asked> = {}): Asked {
     minimumBatch: 1000,
     passes: undefined,
     windows: undefined,
+    noise: undefined,
     url: undefined,
     axes: undefined,
     publicStrata: 1,

@@ -31,6 +31,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   another_campaign: /the policy is for/,
   epsilon: /^epsilon of a client's frequency reports/,
   discovery_epsilon: /^epsilon of discovery/,
+  noise_epsilon: /^epsilon of noise of the mixes/,
   keyed: /^names of campaign .* are keyed/,
   delta: /^delta of/,
   min_batch: /^minimum batch of/,

@@ -45,6 +45,7 @@ export function askedOf(name: string): Asked {
     collectors: file.collectors,
     passes: file.passes,
     windows: file.windows,
+    noise: file.noise,
     url: file.url,
     axes: file.axes,
     publicStrata: (file.axes?.listed ?? [])

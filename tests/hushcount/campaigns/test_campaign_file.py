@@ -83,6 +83,7 @@ CHANGES: dict[str, Any] = {
     "previous": "ab" * 32,
     "collectors": ["one", "two"],
     "memory": True,
+    "noise": {"epsilon": 1.0, "delta": 1e-8, "seconds": 86400},
     "memory_values": 3,
     "mechanism.name": "grr",
     "mechanism.epsilon": 1.25,
@@ -123,6 +124,9 @@ def with_change(path: str) -> dict[str, Any]:
     if path == "number":
         bins = Dictionary(in_random_order(Bins(("2", "10.5"), "ms").names))
         different |= {"discovery": None, "dictionary": {"path": "words.txt", "items": 3, "digest": bins.digest}}
+    if path == "noise":
+        different["mechanism"] = None
+        different["shuffle"]["minimum_batch"] = 1
     if path == "memory_values":
         different["memory"] = True
     if path == "discovery.hash_key_commitment":

@@ -105,6 +105,7 @@ def test_a_restart_heals_what_a_thief_did_and_ends_the_stolen_key(tmp_path: Path
         "epoch": 6,
         "head": NEXT.head.hex(),
         "serial": 2,
+        "noise": False,
     }
     for shown in (THIEFS, forged(NEXT, 7), forged(THIRD, 6), forged(THIRD, 7)):
         refuses(policy(path), shown, delegated(shown, STOLEN))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.vectors.stranger import boxes, counted_numbers, strata, trust, urls, values
+from tests.vectors.stranger import boxes, counted_numbers, delivery, noise, strata, trust, urls, values
 from tests.vectors.stranger.basics import Refused, hashed, require
 from tests.vectors.stranger.numbers import Words
 
@@ -18,7 +18,8 @@ def report(file: Content, given: Content) -> bytes:
     require(same, "another_dictionary")
     require("discovery" not in file or "hash_key" in file["discovery"], "no_hash_key")
     stream, value = given["stream"], given["value"]
-    require(("mechanism" if stream == "reports" else "discovery") in file, "no_such_stream")
+    carries = "discovery" in file if stream == "discovery" else "mechanism" in file or "noise" in file
+    require(carries, "no_such_stream")
     for key in file["keys"]["analyzer"] + file["keys"]["aux_server"]:
         valid = trust.moment(key["not_before"]) <= trust.moment(given["at"]) < trust.moment(key["not_after"])
         require(valid, "no_valid_key")
@@ -32,6 +33,8 @@ def report(file: Content, given: Content) -> bytes:
     value = None if value is None else values.normal(value)
     if stream == "discovery":
         return _discovery(file, given, value if _is_new(value, items or []) else None, binding, analyzer)
+    if "noise" in file:
+        return _in_layers(file, given, _item(value or "", items, pooled=False), binding, analyzer)
     mechanism, words = trust.mechanism_of(file), Words([int(word, 16) for word in given["words"]])
     if is_mean:
         position = counted_numbers.point_of(file["number"]["edges"], mechanism.m, value or "", words.one())
@@ -45,6 +48,18 @@ def report(file: Content, given: Content) -> bytes:
     if "axes" not in file or not any(axis["public"] for axis in file["axes"]["listed"]):
         return box
     return strata.stratum(file["axes"], given.get("by", {})).to_bytes(2, "little") + box
+
+
+def _in_layers(file: Content, given: Content, position: int, binding: bytes, analyzer: bytes) -> bytes:
+    if "axes" in file:
+        position = strata.cell(file["axes"], len(given["items"]), position, given.get("by", {}))
+    require(given["words"] == [], "words_left")
+    answer = position.to_bytes(noise.answer_bytes(trust.cells(file)), "little")
+    box = boxes.seal(analyzer, bytes.fromhex(given["ephemeral_secret"]), binding + answer)
+    moment = {**file, **file["noise"], "moment": int(trust.moment(given["at"]).timestamp())}
+    window = delivery.window(moment)["begins"].to_bytes(8, "little")
+    aux_server = bytes.fromhex(file["keys"]["aux_server"][0]["key"])
+    return window + boxes.seal(aux_server, bytes.fromhex(given["layer_secret"]), binding + window + box)
 
 
 def _bin(part: Content, text: str) -> str:

@@ -16,6 +16,9 @@ KEPT_DAYS = 16
 
 def cost(file: Content, stream: str) -> tuple[int, int, bool]:
     """Return billionths of epsilon, units of delta, and whether it is that of a whole epoch."""
+    if stream == "reports" and "noise" in file:
+        parts = (Fraction(str(file["noise"][name])) / file["shuffle"]["cap"] for name in ("epsilon", "delta"))
+        return *(math.ceil(part * unit) for part, unit in zip(parts, (BILLION, WHOLE_DELTA), strict=True)), False
     if stream == "reports":
         epsilon = Fraction(str(file["mechanism"]["epsilon"])) * file["memory_values"]
         return math.ceil(epsilon * BILLION), 0, file["memory"]

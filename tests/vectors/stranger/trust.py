@@ -12,7 +12,7 @@ from typing import Any
 from nacl.bindings import crypto_sign_open
 from nacl.exceptions import BadSignatureError
 
-from tests.vectors.stranger import counted_numbers, delivery, strata, urls
+from tests.vectors.stranger import counted_numbers, delivery, noise, strata, urls
 from tests.vectors.stranger.basics import LARGEST, Refused, ascending, canonical, hashed, require
 from tests.vectors.stranger.mechanisms import Mechanism
 
@@ -72,7 +72,7 @@ def check_campaign(file: Any) -> None:
     _table(
         file,
         "format id epoch memory memory_values shuffle collectors keys unicode",
-        "previous mechanism dictionary discovery sample number windows passes url axes",
+        "previous mechanism dictionary discovery sample number windows passes url axes noise",
     )
     require(file["format"] == 2, "wrong_format")
     require(isinstance(file["id"], str), "wrong_type")
@@ -88,7 +88,7 @@ def check_campaign(file: Any) -> None:
     _whole(shuffle["minimum_batch"], 1, 10**12)
     _real(shuffle["delta"], 0, 1, ends=False)
     _check_keys(_table(file["keys"], "analyzer aux_server evaluator"), file.get("discovery"))
-    require("mechanism" in file or "discovery" in file, "no_stream")
+    require(bool({"mechanism", "discovery", "noise"} & set(file)), "no_stream")
     useful = ("mechanism" in file or not file["memory"]) and (file["memory"] or file["memory_values"] == 1)
     require(useful, "of_no_use")
     if "dictionary" in file:
@@ -108,7 +108,7 @@ def check_campaign(file: Any) -> None:
         urls.check(file["url"], file)
     if "axes" in file:
         strata.check(file["axes"])
-        name = file["mechanism"]["name"] if "mechanism" in file else "hcms"
+        name = file["mechanism"]["name"] if "mechanism" in file else "grr" if "noise" in file else "hcms"
         sketch = name in ("rappor", "apple-cms", "hcms", "gcms", "gcms-target")
         require("dictionary" in file and not sketch, "axes")
         require(name != "line" or all(axis["public"] for axis in file["axes"]["listed"]), "axes")
@@ -116,12 +116,16 @@ def check_campaign(file: Any) -> None:
     if "discovery" in file:
         must, may = "epsilon delta relation rule max_value_bytes hash counts", "hash_key hash_key_commitment"
         _check_discovery(_table(file["discovery"], must, may))
+    if "noise" in file:
+        public = strata.strata(file["axes"], True) if "axes" in file else 1
+        noise.check(file["noise"], file, cells(file) if "dictionary" in file else None, public)
     if "mechanism" in file:
         require("number" in file or _table(file["mechanism"], "name epsilon parameters")["name"] != "line", "number")
         _check_mechanism(_table(file["mechanism"], "name epsilon parameters"), file)
 
 
-def _cells(file: Content) -> int:
+def cells(file: Content) -> int:
+    """Return the number of items that a mechanism counts, "other" included."""
     return (file["dictionary"]["items"] + 1) * (strata.strata(file["axes"], False) if "axes" in file else 1)
 
 
@@ -181,7 +185,7 @@ def _check_mechanism(part: Content, file: Content) -> None:
 def mechanism_of(file: Content) -> Mechanism:
     """Return a campaign's mechanism."""
     part = file["mechanism"]
-    domain = _cells(file) if "dictionary" in file else None
+    domain = cells(file) if "dictionary" in file else None
     return Mechanism(part["name"], part["epsilon"], domain, part["parameters"])
 
 
@@ -227,6 +231,8 @@ def sealed_bytes(file: Content) -> dict[str, int]:
     """Return the length of each stream's reports."""
     told = 2 if "axes" in file and any(axis["public"] for axis in file["axes"]["listed"]) else 0
     made = {"reports": told + 64 + mechanism_of(file).layout.octets} if "mechanism" in file else {}
+    if "noise" in file:
+        made = {"reports": 144 + noise.answer_bytes(cells(file))}
     return made | ({"discovery": 162 + file["discovery"]["max_value_bytes"]} if "discovery" in file else {})
 
 
@@ -343,6 +349,7 @@ def go_on(kept: Content | None, offered: Content, log: Content | None, said: Con
 _HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){1,9}")
 _LIMITS = {
     "max_discovery_epsilon": 0.0,
+    "max_noise_epsilon": 0.0,
     "oblivious": False,
     "max_delta": 1e-6,
     "min_batch": 1000,
@@ -369,6 +376,7 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
             check_key(key, "verify key")
         _real(limits["max_epsilon"], 0, math.inf)
         _real(limits["max_discovery_epsilon"], 0, math.inf)
+        _real(limits["max_noise_epsilon"], 0, math.inf)
         require(isinstance(limits["oblivious"], bool), "malformed")
         _real(limits["max_delta"], 0, math.nextafter(1, 0))
         _whole(limits["min_batch"], 1, 10**12)
@@ -393,6 +401,9 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
     found, times = file.get("discovery"), file["memory_values"] if file["memory"] else file["shuffle"]["cap"]
     twice = 2 if found and found["relation"] == "add-remove" else 1
     require(times * file.get("mechanism", {"epsilon": 0})["epsilon"] <= limits["max_epsilon"], "epsilon")
+    mixed = file.get("noise", {"epsilon": 0, "delta": 0})
+    require(mixed["epsilon"] <= limits["max_noise_epsilon"], "noise_epsilon")
+    require(mixed["delta"] <= limits["max_delta"], "delta")
     if found:
         require(twice * found["epsilon"] <= limits["max_discovery_epsilon"], "discovery_epsilon")
         require(twice * found["delta"] <= limits["max_delta"], "delta")

@@ -11,7 +11,7 @@ from tests.vectors.subjects.campaigns import campaign
 from tests.vectors.subjects.script import require_refused
 from tests.vectors.subjects.signing import moment
 
-_COSTS = ("grr", "both", "sketch", "memory", "discovery-only", "last-epoch", "target")
+_COSTS = ("grr", "both", "sketch", "memory", "discovery-only", "last-epoch", "target", "noise", "noise-by-day")
 _LIMITS = (
     0.0, 1e-9, 9.99e-10, 5e-324, 0.1, 0.3, 0.30000000000000004, 1 / 3, 2.5, 1e6, 999999.9999999999, 1e-7,
     123.456789123,
@@ -76,6 +76,8 @@ _STEPS: tuple[tuple[float | None, float | None, tuple[Step, ...]], ...] = (
     # With memory the whole epoch is charged at once, or nothing is.
     (9.0, None, (("memory", "reports", 5, _DAY), ("grr", "reports", 9, _DAY))),
     (9.000000001, None, (("memory", "reports", 5, _DAY), ("grr", "reports", 1, _DAY))),
+    # With noise each of the cap's reports costs its part, rounded up.
+    (0.5, None, (("noise-by-day", "reports", 3, _DAY),)),
     (0.0, None, (("grr", "reports", 1, _DAY), ("both", "discovery", 1, _DAY))),
     (None, 0.999999999, (("grr", "reports", 1, _DAY), ("both", "reports", 2, _DAY))),
 )

@@ -53,6 +53,12 @@ def mechanism(name: str, epsilon: float, **parameters: Any) -> dict[str, Any]:
     return {"name": name, "epsilon": epsilon, "parameters": parameters}
 
 
+NOISE = {"epsilon": 1.0, "delta": 1e-8, "seconds": 86_400}
+_ONE = {"cap": 1, "minimum_batch": 1, "delta": 1e-8}
+_MOST = 1_124_502
+"""The most items whose dummies are within the bound."""
+
+
 _GIVEN: dict[str, dict[str, Any]] = {
     "grr": {"mechanism": mechanism("grr", 1.0), "dictionary": DICTIONARY},
     "second-epoch": {
@@ -148,6 +154,19 @@ _GIVEN: dict[str, dict[str, Any]] = {
             ],
             "key": octets(32, "axes").hex(),
         },
+    },
+    "noise": {"noise": NOISE, "dictionary": DICTIONARY, "shuffle": _ONE},
+    "noise-in-many": {"noise": NOISE, "dictionary": {**DICTIONARY, "items": _MOST}, "shuffle": _ONE},
+    "noise-by-day": {
+        "noise": {"epsilon": 0.5, "delta": 1e-9},
+        "dictionary": DICTIONARY,
+        "discovery": DISCOVERY,
+        "axes": {
+            "listed": [{"name": "version", "public": False, "values": ["2.1", "2.0"]}],
+            "key": octets(32, "axes").hex(),
+        },
+        "shuffle": {**_ONE, "cap": 3},
+        "windows": DAYS,
     },
     "discovery-of-what-no-list-has": {"dictionary": DICTIONARY, "discovery": {**DISCOVERY, "max_value_bytes": 4096}},
 }
@@ -323,6 +342,20 @@ _WRONG: tuple[tuple[str, str, dict[str, Any]], ...] = (
         {"mechanism": mechanism("gcms", 4.0, k=1024, m=1024, s=18, seed=SEED, p=0.3)},
         {"mechanism": None, "discovery": {**_RULES, **DISCOVERY}}, {"dictionary": {"items": 1_864_135}},
     )),
+    *(("noise", "noise", part) for part in (
+        {"dictionary": None}, {"shuffle": {"minimum_batch": 2}}, {"keys": {"aux_server": []}},
+        {"mechanism": mechanism("grr", 1.0)}, {"windows": DAYS}, {"noise": 5}, {"noise": {"mixes": 2}},
+        *({"noise": {"epsilon": epsilon}} for epsilon in (None, 0, 9e-5, 1.9e-4, 41, "one")),
+        *({"noise": {"delta": delta}} for delta in (None, 0, 1, 1e-20)),
+        *({"noise": {"seconds": seconds}} for seconds in (None, 0, 1.5, 31_622_401)),
+        {"noise": {"epsilon": 0.001}, "shuffle": {"cap": 6}},
+    )),
+    ("noise", "noise-in-many", {"dictionary": {"items": _MOST + 1}}),
+    ("noise", "noise-by-day", {"noise": {"seconds": 86_400}}),
+    ("noise", "public-axes", {"mechanism": None, "noise": NOISE, "shuffle": {"minimum_batch": 1}}),
+    ("number", "mean", {"mechanism": None, "noise": NOISE, "shuffle": {"minimum_batch": 1}}),
+    ("of_no_use", "noise", {"memory": True}),
+    ("no_stream", "noise", {"noise": None}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": None}}}),
     ("mechanism", "both", {"mechanism": {"parameters": {"s": 5}}}),
     ("mechanism", "both", {"dictionary": None, "mechanism": {"name": "grr", "parameters": {"s": None}}}),

@@ -15,6 +15,7 @@ from hushcount.campaigns.public_keys import valid_key
 from hushcount.errors import UsageError
 from hushcount.many_clients import ManyClients
 from hushcount.randomness import SystemWords
+from tests.support.clocks import stopped
 from tests.vectors.subjects.campaigns import WORDS, campaign
 from tests.vectors.subjects.script import Recorder, octets, require_refused
 from tests.vectors.subjects.signing import AT, moment
@@ -64,9 +65,11 @@ _REFUSED: tuple[tuple[str, str, str, str], ...] = (
     ("no_such_stream", "second-epoch", "discovery", "one"),
     ("no_such_stream", "last-epoch", "discovery", "one"),
     ("no_such_stream", "sites", "discovery", "https://www.example.com/"),
+    ("no_such_stream", "noise", "discovery", "one"),
     ("no_hash_key", "both-redacted", "discovery", "four"),
     ("no_hash_key", "both-redacted", "reports", "one"),
 )
+_LATE = "2026-06-01T23:59:59Z"
 _OTHER_ITEMS = (("one", "two", "three"), ("two", "one", "three", "größer"), ("one", "two", "three", "grosser"))
 
 
@@ -80,17 +83,22 @@ def _report(
     value: str | None,
     items: tuple[str, ...] | None = None,
     by: dict[str, str] | None = None,
+    at: str = AT,
 ) -> dict[str, Any]:
     drawn = (name, stream, value) if by is None else (name, stream, value, *by.values())
     of, recorder, secret = _of(name), Recorder(*drawn), octets(32, "client", *drawn)
     usual = WORDS.items if of.number is None else in_random_order(of.number.items)
     listed = None if of.dictionary is None else Dictionary(items or usual)
-    client = ManyClients(of, dictionary=listed)
+    client = ManyClients(of, dictionary=listed, clock=stopped(moment(at)))
     told = {} if by is None else {"by": [by]}
     sealed = partial(client.reports if stream == "reports" else client.discovery_reports, [value], **told)
 
+    # With noise, the box for the analyzer comes first.
+    layer = octets(32, "layer", *drawn)
+    left = [secret, layer]
+
     def secrets(_count: int, _size: int) -> Octets:
-        return np.frombuffer(bytearray(secret), dtype=np.uint8)[np.newaxis]
+        return np.frombuffer(bytearray(left.pop(0)), dtype=np.uint8)[np.newaxis]
 
     with (
         patch.object(SystemWords, "words", lambda _, count: recorder.words(count)),
@@ -103,9 +111,10 @@ def _report(
         "stream": stream,
         "value": value,
         **({} if by is None else {"by": by}),
-        "at": AT,
+        "at": at,
         "words": [f"{one:016x}" for one in recorder.taken],
         "ephemeral_secret": secret.hex(),
+        **({} if left else {"layer_secret": layer.hex()}),
         "report": made.hex(),
     }
 
@@ -118,8 +127,9 @@ def _refused() -> list[dict[str, Any]]:
         made.append({"campaign": name, **listed, "stream": stream, "value": value, "at": AT, "reason": reason})
     for items in _OTHER_ITEMS:
         require_refused(UsageError, _report, "grr", "reports", "one", items)
-        given = {"campaign": "grr", "items": list(items), "stream": "reports", "value": "one", "at": AT}
-        made.append({**given, "reason": "another_dictionary"})
+        for name in ("grr", "noise"):
+            given = {"campaign": name, "items": list(items), "stream": "reports", "value": "one", "at": AT}
+            made.append({**given, "reason": "another_dictionary"})
     for at in ("2019-12-31T23:59:59Z", "2120-01-01T00:00:00Z"):
         for stream in ("reports", "discovery"):
             require_refused(UsageError, valid_key, campaign("both").keys.analyzer, moment(at))
@@ -133,6 +143,8 @@ def data() -> dict[str, Any]:
     accept = [_report(name, stream, value) for name, stream, several in _ACCEPTED for value in several]
     accept += [_report("axes", "reports", value, by=by) for value in ("two", "four") for by in _STRATA]
     accept += [_report("public-axes", "reports", "two", by=by) for by in ({}, {"version": "2.0", "channel": "beta"})]
+    accept += [_report("noise", "reports", value, at=at) for value, at in (("two", AT), ("four", _LATE))]
+    accept.append(_report("noise-by-day", "reports", "one", by={"version": "2.0"}, at="2026-10-25T10:00:00Z"))
     return {
         "subject": "clients",
         "about": "A campaign of campaigns.json, its dictionary, a value, all words and a secret to the sealed report",

@@ -25,6 +25,7 @@ _ALONE = {"max_epsilon": 0.0, "max_discovery_epsilon": 0.5}
 _BOTH_STREAMS = {"max_epsilon": 1.0, "max_discovery_epsilon": 1.0}
 _PATHS = {"max_epsilon": 0.0, "max_discovery_epsilon": 1.0}
 _LONG = {"max_epsilon": 0.0, "max_discovery_epsilon": 1.0}
+_NOISE = {"max_epsilon": 0.0, "max_noise_epsilon": 1.0, "max_delta": 1e-8, "min_batch": 1}
 _ACCEPTED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("grr", {}),
     ("grr", {"max_epsilon": 1.5, "max_delta": 1e-8, "min_batch": 1, "max_report_bytes": 65}),
@@ -40,6 +41,7 @@ _ACCEPTED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("oblivious", _BOTH_STREAMS),
     # Without discovery there is nothing to guess.
     ("grr", {"oblivious": True}),
+    ("noise", _NOISE),
     ("second-epoch", {}),
     ("large-integer", {}),
     ("last-epoch", {"max_epsilon": 40.01}),
@@ -71,6 +73,10 @@ _REFUSED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("discovery_epsilon", "both", {**_DISCOVERS, "max_discovery_epsilon": 0.99}),
     ("discovery_epsilon", "discovery-only", {**_ALONE, "max_discovery_epsilon": 0.25}),
     ("discovery_epsilon", "discovery-only", {**_ALONE, "max_discovery_epsilon": 0.49}),
+    # No other consent is one to reports that are not randomised.
+    ("noise_epsilon", "noise", {"max_epsilon": 40.0, "max_discovery_epsilon": 40.0, "min_batch": 1}),
+    ("noise_epsilon", "noise", {**_NOISE, "max_noise_epsilon": 0.99}),
+    ("delta", "noise-by-day", {**_NOISE, "max_discovery_epsilon": 1.0, "axes": ("version",), "max_delta": 9e-10}),
     ("keyed", "both", {**_DISCOVERS, "oblivious": True}),
     ("keyed", "discovery-only", {**_ALONE, "oblivious": True}),
     ("delta", "both", {**_DISCOVERS, "max_delta": 9e-9}),
@@ -107,6 +113,7 @@ _MALFORMED: tuple[dict[str, Any], ...] = (
     {"max_epsilon": -1.0},
     {"max_epsilon": "much"},
     {"max_discovery_epsilon": -0.1},
+    {"max_noise_epsilon": -0.1},
     {"oblivious": "perhaps"},
     {"oblivious": 2},
     {"max_delta": 1.0},

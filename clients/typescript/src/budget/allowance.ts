@@ -23,11 +23,11 @@ type Made = Readonly<Record<string, Counts<number, number>>>;
  */
 export function counted(kept: Value | undefined, window: number, requests: readonly Request[], now: number): Value {
   const made: Record<string, Counts<number, number>> = own((kept ?? {}) as unknown as Made);
-  for (const { campaign, stream, number } of requests) {
+  for (const { campaign, stream, number, due = now } of requests) {
     // Counts are by campaign, not by campaign file, because an operator may publish many epochs in one window.
     const name = `${campaign.id}/${stream}`;
     const starts = startsOf(window, campaign);
-    const began = starts.at(now);
+    const began = starts.at(due);
     const counts = made[name] ?? [];
     // Another epoch may list windows that begin a little earlier or later. They are no new windows.
     const earlier = counts.reduce((sum, [start, count]) => sum + (Math.abs(start - began) < starts.least ? count : 0), 0);

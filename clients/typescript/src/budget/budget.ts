@@ -21,8 +21,9 @@ const DAY = 86_400_000;
  * these charges too.
  *
  * Privacy: all reports under one budget are together (epsilon, delta)-private, replace-one, with `Spent.epsilon` and
- * `Spent.delta`. This holds for frequency reports whoever colludes, and for discovery reports as long as the auxiliary
- * server and the analyzer do not collude. A person who clears the site's data begins a new budget.
+ * `Spent.delta`. This holds for frequency reports whoever colludes, or with noise of the mixes as long as shuffler or
+ * auxiliary server keeps to its role, and for discovery reports as long as the auxiliary server and the analyzer do not
+ * collude. A person who clears the site's data begins a new budget.
  */
 export class Budget {
   readonly limits: BudgetLimits;

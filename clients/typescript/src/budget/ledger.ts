@@ -10,7 +10,10 @@ import { costUnits, DELTA_DIGITS, EPSILON_DIGITS, limitUnits, ofUnits } from "./
 const DAY_LETTERS = 10;
 const WHOLE_DELTA = 10n ** BigInt(DELTA_DIGITS);
 
-/** The cost of the reports of one stream of a campaign, in units. */
+/** The reports of a stream; frequency reports of a campaign with noise are sealed, and not randomised. */
+export type Kind = Stream | "sealed";
+
+/** The cost of the reports of one kind of a campaign, in units. */
 export interface Line {
   readonly reports: number;
   readonly blank: number;
@@ -18,7 +21,7 @@ export interface Line {
   readonly delta: bigint;
 }
 
-/** All charges; `lines` has the costs of each stream, by "campaign/stream". */
+/** All charges; `lines` has the costs of each kind, by "campaign/kind". */
 export interface Charged {
   /** Epsilon that was charged, by UTC day, such as 2026-11-23, for the last days that the clock showed. */
   readonly days: Counts<string, bigint>;
@@ -56,12 +59,15 @@ export const UNCHARGED: Charged = { days: [], optedOut: false, lines: {} };
  * Return the cost of a report of the stream; this cost does not depend on the value.
  *
  * A frequency report costs its epsilon; with memory, all frequency reports of an epoch together cost `memoryValues`
- * times this epsilon. A discovery report costs the (epsilon, delta) of the keep rule, replace-one.
+ * times this epsilon. With noise, all frequency reports of a window cost the noise's (epsilon, delta), so each costs that
+ * divided by the cap. A discovery report costs the (epsilon, delta) of the keep rule, replace-one.
  */
 export function costOf(campaign: Asked, stream: Stream): Cost {
-  if (stream === "discovery") {
-    const { epsilon, delta } = campaign.discovery;
-    return { epsilon: costUnits(epsilon, EPSILON_DIGITS), delta: costUnits(delta, DELTA_DIGITS), lasting: false };
+  const { discovery, noise, cap } = campaign;
+  const paid = stream === "discovery" ? discovery : noise;
+  if (paid !== undefined) {
+    const parts = paid === noise ? cap : 1;
+    return { epsilon: costUnits(paid.epsilon, EPSILON_DIGITS, 1, parts), delta: costUnits(paid.delta, DELTA_DIGITS, 1, parts), lasting: false };
   }
   const epsilon = costUnits(campaign.epsilon, EPSILON_DIGITS, campaign.memoryValues);
   return { epsilon, delta: 0n, lasting: campaign.memory };
@@ -94,6 +100,8 @@ export interface Request {
   readonly campaign: Asked;
   readonly stream: Stream;
   readonly number: number;
+  /** When the reports are due, in milliseconds since 1970, if they count in the window of this moment; undefined: now. */
+  readonly due?: number | undefined;
   /** The client repeats an answer of this epoch, which was charged when it was drawn. */
   readonly repeats: boolean;
 }
@@ -120,7 +128,8 @@ export function charge(
   if (telling < number && limits.whenSpent === "nothing") {
     throw new BudgetSpent(refusal(campaign, stream, number, cost, day, [today, ever]));
   }
-  const key = `${campaign.id}/${stream}`;
+  const kind: Kind = stream === "reports" && campaign.noise !== undefined ? "sealed" : stream;
+  const key = `${campaign.id}/${kind}`;
   const old = own(charged.lines)[key] ?? { reports: 0, blank: 0, epsilon: 0n, delta: 0n };
   const delta = old.delta + charges * cost.delta;
   const line = {

@@ -1,18 +1,25 @@
 /** The cost of a client's reports so far, as data, and in sentences that an app can show to the person. */
 
 import { own } from "../own.js";
-import type { Stream } from "../trust/asked.js";
-import { chargedOn, dayOf, leftOf, totalOf, type BudgetLimits, type Charged } from "./ledger.js";
+import { chargedOn, dayOf, leftOf, totalOf, type BudgetLimits, type Charged, type Kind } from "./ledger.js";
 import { DELTA_DIGITS, EPSILON_DIGITS, ofUnits } from "./units.js";
 
 /** The probability that the change of odds exceeds the stated change is at most this multiple of delta. */
 const ROOM = 10;
 const LARGEST_EXPONENT = 700;
 
-/** The cost of the reports of one stream of a campaign, over all its epochs. */
+/** The words for reports of each kind, and for what they are made. */
+const WORDS: Readonly<Record<Kind, readonly [kind: string, more: string, purpose: string]>> = {
+  reports: ["blurred", "", "to count values"],
+  sealed: ["sealed", ", not randomised,", "to count values"],
+  discovery: ["sealed", "", "to find values that are on no list"],
+};
+
+/** The cost of the reports of one kind of a campaign, over all its epochs. */
 export interface StreamSpent {
   readonly campaign: string;
-  readonly stream: Stream;
+  /** "sealed" are frequency reports of a campaign with noise, which are not randomised. */
+  readonly stream: Kind;
   /** The number of reports that were charged, or that repeat a charged answer. */
   readonly reports: number;
   /** The number of further reports, which tell nothing about a value, because the budget was spent. */
@@ -57,7 +64,7 @@ export function spentOf(charged: Charged, limits: BudgetLimits, now: number): Sp
       const [campaign = "", stream = ""] = key.split("/");
       return {
         campaign,
-        stream: stream as Stream,
+        stream: stream as Kind,
         reports,
         blank,
         epsilon: ofUnits(epsilon, EPSILON_DIGITS),
@@ -103,13 +110,12 @@ function wordsOf(spent: Omit<Spent, "words">): string[] {
 }
 
 function wordsOfStream({ campaign, stream, reports, blank, epsilon, delta }: StreamSpent): string[] {
-  const [kind, purpose] =
-    stream === "reports" ? ["blurred", "to count values"] : ["sealed", "to find values that are on no list"];
+  const [kind, more, purpose] = WORDS[stream];
   const alsoDelta = delta > 0 ? ` and delta ${String(roundedUp(delta, 4))}` : "";
   return [
     ...(reports > 0
       ? [
-          `Campaign ${campaign}: this device made ${counted(reports, `${kind} report`)} ${purpose}, for epsilon ` +
+          `Campaign ${campaign}: this device made ${counted(reports, `${kind} report`)}${more} ${purpose}, for epsilon ` +
             `${epsilonText(epsilon)}${alsoDelta}.`,
         ]
       : []),
@@ -122,9 +128,10 @@ function wordsOfStream({ campaign, stream, reports, blank, epsilon, delta }: Str
 }
 
 function conditionOf(streams: readonly StreamSpent[]): string {
-  return streams.some(({ stream, epsilon }) => stream === "discovery" && epsilon > 0)
-    ? "as long as the parties that handle them keep to their roles"
-    : "even if all parties that handle them broke their promises together";
+  const has = (kind: Kind): boolean => streams.some(({ stream, epsilon }) => stream === kind && epsilon > 0);
+  if (has("discovery")) return "as long as the parties that handle them keep to their roles";
+  if (has("sealed")) return "as long as one of the two parties that mix them keeps to its role";
+  return "even if all parties that handle them broke their promises together";
 }
 
 function limitWords(when: string, span: string, spent: number, limit: number, left: number): string {

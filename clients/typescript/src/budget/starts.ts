@@ -1,4 +1,4 @@
-/** When windows begin: by the list of the campaign file, or by a length. All times are in milliseconds since 1970. */
+/** When windows begin: by the list or the length of the campaign file, or by a length. All times are in milliseconds since 1970. */
 
 import type { Terms } from "../trust/asked.js";
 
@@ -17,8 +17,10 @@ export interface Starts {
   readonly least: number;
 }
 
-/** @param length of the windows of a campaign that lists none, which tile time from 1970 on. */
-export function startsOf(length: number, campaign?: Pick<Terms, "windows">): Starts {
+/** @param given length of the windows of a campaign that states none, which tile time from 1970 on. */
+export function startsOf(given: number, campaign?: Partial<Pick<Terms, "windows" | "noise">>): Starts {
+  const seconds = campaign?.noise?.seconds;
+  const length = seconds === undefined ? given : seconds * 1000;
   const listed = campaign?.windows?.starts.map((start) => start * 1000);
   const at = (moment: number): number => {
     const within = Math.min(Math.max(moment, 0), LAST);

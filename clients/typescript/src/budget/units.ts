@@ -6,10 +6,10 @@ export const DELTA_DIGITS = 18;
 /** The greatest limit, an epsilon of a million; also used if no limit is set. */
 export const MOST_EPSILON = 1_000_000;
 
-/** Return `times` a double's decimal value in whole units, rounded up; 0.1 counts as exactly a tenth. */
-export function costUnits(value: number, digits: number, times = 1): bigint {
+/** Return `times / parts` of a double's decimal value in whole units, rounded up; 0.1 counts as exactly a tenth. */
+export function costUnits(value: number, digits: number, times = 1, parts = 1): bigint {
   const [whole, scale] = decimal(value);
-  return ceiling(whole * 10n ** BigInt(digits) * BigInt(times), scale);
+  return ceiling(whole * 10n ** BigInt(digits) * BigInt(times), scale * BigInt(parts));
 }
 
 /** Return a limit of epsilon in whole units, rounded down. */

@@ -8,7 +8,8 @@ import { requirePasses } from "../passes/asking.js";
 import { itemOfNumber } from "../values/numbers.js";
 import { strataOf } from "../values/strata.js";
 import { itemOfUrl } from "../values/urls.js";
-import { CAMPAIGN_BYTES, campaignFrom, formOf, NAME, TOOLS, type Campaign } from "./campaign.js";
+import { CAMPAIGN_BYTES, campaignFrom, domainOf, formOf, NAME, TOOLS, type Campaign } from "./campaign.js";
+import { requireNoise } from "./noise.js";
 import { requireWindows } from "./windows.js";
 
 /** Read the bytes of a campaign file (JSON). Throws FormatError, which names the field. */
@@ -24,5 +25,6 @@ export function campaignOf(file: unknown, designs: readonly Design[] = []): Camp
   const ofNumber = form.number === undefined ? undefined : itemOfNumber(TOOLS, form);
   const ofUrl = form.url === undefined ? undefined : itemOfUrl(TOOLS, form);
   const strata = form.axes === undefined ? undefined : strataOf(TOOLS, form);
+  if (form.noise !== undefined) requireNoise(form, domainOf(form, strata), strata?.publicStrata ?? 1, 0, FormatError, Untrusted);
   return campaignFrom(form, (terms, domain) => buildMechanism(terms, domain, designs), ofNumber, ofUrl, strata);
 }

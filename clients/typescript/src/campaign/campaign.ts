@@ -8,10 +8,10 @@ import { wordOf } from "../maths/words.js";
 import { familyOf } from "../oracles/catalogue.js";
 import type { MechanismTerms } from "../oracles/given.js";
 import { loadMechanism } from "../oracles/load.js";
-import type { Mechanism } from "../oracles/mechanism.js";
+import { truthful, type Mechanism } from "../oracles/mechanism.js";
 import { own } from "../own.js";
 import { loadPasses } from "../passes/load.js";
-import type { Asked, AxesTerms, PassTerms, Stream, UrlTerms, WindowTerms } from "../trust/asked.js";
+import type { Asked, AxesTerms, NoiseTerms, PassTerms, Stream, UrlTerms, WindowTerms } from "../trust/asked.js";
 import { headOf } from "../trust/campaign-log.js";
 import { sampleOf } from "../trust/sample.js";
 import { faultOfText, mayBeListed } from "../values/items.js";
@@ -37,10 +37,12 @@ export const NAME = "the campaign file";
 /** What the modules of numbers, of addresses and of axes use. */
 export const TOOLS: NumberTools & UrlTools & StrataTools = { blake2b, hex, utf8, wordOf, nfc, faultOfText, FormatError, own, familyOf, mayBeListed };
 const BINDING_BYTES = 16;
+/** A report with noise names its window by so many bytes, openly and in its layer. */
+export const WINDOW_BYTES = 8;
 const HASH_BYTES = 32;
 const LENGTH_BYTES = 2;
 const MOST_COLLECTORS = 16;
-const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample", "passes", "number", "windows", "url", "axes"];
+const OPTIONAL = ["previous", "mechanism", "dictionary", "discovery", "sample", "passes", "number", "windows", "url", "axes", "noise"];
 const NEEDED = ["format", "id", "epoch", "memory", "memory_values", "shuffle", "collectors", "keys", "unicode"];
 
 /** A campaign file that was read and checked, with the mechanism of its frequency reports. */
@@ -87,12 +89,20 @@ export async function openCampaign(file: unknown, window = 0, designs: readonly 
   const ofNumber = form.number === undefined ? undefined : (await part(import("../values/numbers.js"))).itemOfNumber(TOOLS, form);
   const ofUrl = form.url === undefined ? undefined : (await part(import("../values/urls.js"))).itemOfUrl(TOOLS, form);
   const strata = form.axes === undefined ? undefined : (await part(import("../values/strata.js"))).strataOf(TOOLS, form);
+  if (form.noise !== undefined) {
+    (await part(import("./noise.js"))).requireNoise(form, domainOf(form, strata), strata?.publicStrata ?? 1, window, FormatError, Untrusted);
+  }
   const build = terms === undefined ? unbuilt : await loadMechanism(terms.name, designs);
   return campaignFrom(form, build, ofNumber, ofUrl, strata);
 }
 
+/** Return the number of items that a mechanism counts, "other" included; undefined in the open domain. */
+export function domainOf({ dictionary }: Pick<Form, "dictionary">, strata: Strata | undefined): number | undefined {
+  return dictionary && (strata?.cells ?? dictionary.items + 1);
+}
+
 /**
- * Check the data of a campaign file, except for its sections on passes, windows, numbers, addresses and axes, whose checks are
+ * Check the data of a campaign file, except for its sections on passes, windows, numbers, addresses, axes and noise, whose checks are
  * loaded with the rest of these. Throws FormatError, which names the field.
  */
 export function formOf(file: unknown): Form {
@@ -114,7 +124,8 @@ export function formOf(file: unknown): Form {
   const previous = "previous" in fields ? textOf(fields, "previous", HEX_32, NAME) : undefined;
   const keys = keysOf(fields.keys, discovery, NAME);
   textOf(fields, "unicode", /^13\.0$/, NAME);
-  if (terms === undefined && discovery === undefined) throw new FormatError(`${NAME}: mechanism or discovery is missing`);
+  const counts = terms !== undefined || fields.noise !== undefined;
+  if (!counts && discovery === undefined) throw new FormatError(`${NAME}: mechanism, noise or discovery is missing`);
   if (terms === undefined && memory) throw new FormatError(`${NAME}: memory is of no use without a mechanism`);
   if (memoryValues > 1 && !memory) throw new FormatError(`${NAME}: memory_values must be 1 if memory is false`);
   if (terms !== undefined) inMechanism(() => familyOf(terms.name));
@@ -130,8 +141,9 @@ export function formOf(file: unknown): Form {
     previous,
     evaluatorKey: keys.evaluator && hex(keys.evaluator.key),
     head: headOf(previous, fingerprint),
-    streams: [...(terms ? (["reports"] as const) : []), ...(discovery ? (["discovery"] as const) : [])],
+    streams: [...(counts ? (["reports"] as const) : []), ...(discovery ? (["discovery"] as const) : [])],
     epsilon: terms?.epsilon ?? 0,
+    noise: "noise" in fields ? own(fields.noise as NoiseTerms) : undefined,
     memory,
     memoryValues,
     discovery: { epsilon: sides * (discovery?.epsilon ?? 0), delta: sides * (discovery?.delta ?? 0) },
@@ -170,11 +182,13 @@ export function campaignFrom(
   itemOfUrl?: ItemOfUrl,
   strata?: Strata,
 ): Campaign {
-  const { mechanismTerms: terms, dictionary, discoveryTerms: discovery } = form;
-  const domain = dictionary && (strata?.cells ?? dictionary.items + 1);
-  const mechanism = terms === undefined ? undefined : inMechanism(() => build(terms, domain));
+  const { mechanismTerms: terms, discoveryTerms: discovery, noise } = form;
+  const domain = domainOf(form, strata);
+  const built = terms === undefined ? undefined : inMechanism(() => build(terms, domain));
+  const mechanism = noise === undefined ? built : truthful(domain ?? 0);
+  const layer = noise === undefined ? 0 : WINDOW_BYTES + BINDING_BYTES + WINDOW_BYTES + SEAL_BYTES;
   const lengths: Readonly<Record<Stream, number>> = {
-    reports: (strata?.stratumBytes ?? 0) + BINDING_BYTES + (mechanism?.reportBytes ?? 0) + SEAL_BYTES,
+    reports: (strata?.stratumBytes ?? 0) + BINDING_BYTES + (mechanism?.reportBytes ?? 0) + SEAL_BYTES + layer,
     discovery: 2 * (BINDING_BYTES + SEAL_BYTES) + HASH_BYTES + LENGTH_BYTES + (discovery?.maxValueBytes ?? 0),
   };
   return { ...form, mechanism, itemOfNumber, itemOfUrl, strata, publicStrata: strata?.publicStrata ?? 1, sealedBytes: (stream) => lengths[stream] };

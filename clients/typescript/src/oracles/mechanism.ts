@@ -3,7 +3,7 @@
 import { uniform, type Words } from "../maths/words.js";
 import { own } from "../own.js";
 import { pack, reportBytes } from "../wire/packing.js";
-import type { Encoder } from "./encoders.js";
+import { identity, type Encoder } from "./encoders.js";
 import type { Responder } from "./responders.js";
 
 /** A frequency oracle: public parameters only. */
@@ -12,8 +12,14 @@ export interface Mechanism {
   readonly domain: number | undefined;
   /** The length of every report, before sealing. */
   readonly reportBytes: number;
-  /** Privatise one item: epsilon-locally private, replace-one. Returns the packed report. */
+  /** Privatise one item: epsilon-locally private, replace-one, unless the mixes add the noise. Returns the packed report. */
   report(item: bigint, words: Words): Uint8Array;
+}
+
+/** Return the mechanism of a campaign with noise: a report is the item itself, and only dummies of the mixes hide it. */
+export function truthful(domain: number): Mechanism {
+  const width = BigInt(domain);
+  return mechanism(domain, identity(width), { width, fields: [{ bound: width, least: 0n }], respond: (item) => ({ numbers: [item] }) });
 }
 
 /** Return the mechanism of an encoder and a responder over the same cells. */

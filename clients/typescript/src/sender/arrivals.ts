@@ -79,7 +79,7 @@ export class Arrivals {
       const before = arrivedOf(kept);
       const start = this.#windowOf(before, Date.now());
       const holds = (each: Waiting): boolean =>
-        mayArrive(each, start) ||
+        each.bound === true ? each.window === start : mayArrive(each, start) ||
         (each.left === undefined && (each.window ?? start) <= start && !(anew && each.fingerprint === ""));
       const waiting = rows.map(waitingOf).filter(holds);
       for (const { campaign, stream, number } of requests) {

@@ -10,7 +10,7 @@ import type { Leaving } from "./leaving.js";
 import { make, nextTask, type Maker, type Making, type Measurement } from "./making.js";
 import { post, type Target } from "./posting.js";
 import type { Present } from "./present.js";
-import { isRecent, type Claimed, type Queue, type Queued, type Turn, type Waiting } from "./queue.js";
+import { isPast, isRecent, type Claimed, type Queue, type Queued, type Turn, type Waiting } from "./queue.js";
 import { pause } from "./timing.js";
 import type { Verdict } from "./verdict.js";
 
@@ -138,13 +138,14 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
 }
 
 /**
- * Give up reports that left with a page in another window, because they might count twice if they were sent again.
+ * Give up reports that left with a page in another window, because they might count twice if they were sent again, and
+ * reports that name a window that is over, because they would count in no other one.
  */
 async function arrivedBefore(to: Delivering, claimed: Claimed, turn: Turn, done: Done): Promise<boolean> {
-  const { left, window = 0 } = own({ ...claimed.reports[0]?.waiting });
-  if (left === undefined || window === turn.window) return false;
+  if (!isPast(claimed.of, turn.window)) return false;
+  const { left, window = 0 } = claimed.of;
   const number = await to.making.arrivals.left(claimed.reports.map(({ key }) => key), window);
-  drop(to, done, "left_with_page", number, streamOf(claimed));
+  drop(to, done, left === undefined ? "other_window" : "left_with_page", number, streamOf(claimed));
   return true;
 }
 

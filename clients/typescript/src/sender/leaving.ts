@@ -81,8 +81,9 @@ export class Leaving {
     const now = Date.now();
     const room = new Map<string, number>();
     const has = target.has(target.window);
-    const mine = [...this.#reports.values()].filter(({ waiting: { due, window, tried, stream, pass, cap = 0 }, at }) => {
-      if (due <= now || !isRecent(at, now) || window !== undefined || tried === true || stream === "") return false;
+    const mine = [...this.#reports.values()].filter(({ waiting: { due, window, bound, tried, stream, pass, cap = 0 }, at }) => {
+      const isFree = bound === true ? window === target.window : window === undefined;
+      if (due <= now || !isRecent(at, now) || !isFree || tried === true || stream === "") return false;
       if (!(has ?? pass !== true)) return false;
       const left = room.get(stream) ?? cap - arrivals.came(stream, target.window);
       room.set(stream, left - 1);

@@ -1,6 +1,8 @@
 /** Makes reports of values for the queue; each report is charged before it is made. */
 
 import type { Budget } from "../budget/budget.js";
+import type { Request } from "../budget/ledger.js";
+import { startsOf } from "../budget/starts.js";
 import type { PendingDiscovery } from "../discovery/oblivious.js";
 import { own } from "../own.js";
 import type { Issuer } from "../passes/asking.js";
@@ -25,9 +27,10 @@ export interface Maker {
   /** Return whether the memory has an answer of this epoch; false without a memory. */
   repeats(): Promise<boolean>;
   /**
-   * Return a sealed frequency report; null gives a report of "other", drawn without the memory, which tells nothing.
+   * Return a sealed frequency report; null gives a report of "other", drawn without the memory, which tells nothing. With
+   * noise of the mixes it names the window of the moment `due`.
    */
-  report(value: string | null, by?: Coordinates): Promise<Uint8Array>;
+  report(value: string | null, by?: Coordinates, due?: number): Promise<Uint8Array>;
   /** Return a sealed discovery report; null, or a value that is too long, gives a blank. */
   discoveryReport(value: string | null): Promise<Uint8Array>;
   /** Return the pending discovery report of a value, in an oblivious campaign. */
@@ -67,6 +70,9 @@ export interface Making {
  * Make the reports of some values. Either all reports are charged, in one step before the first report is made, or none
  * is charged.
  *
+ * With noise of the mixes a report is made for the window in which it is due, and is given up once this window is over
+ * (queue.ts): it would count in no other one.
+ *
  * The page can do other work meanwhile, because each stretch of work ends with the first report after 8 milliseconds.
  *
  * @param anew the values are plain values that wait in the queue.
@@ -79,15 +85,19 @@ export async function make(maker: Maker, wishes: readonly Wish[], making: Making
   maker.requireValid(Date.now(), campaign.streams);
   const repeats = await maker.repeats();
   const asking = campaign.evaluatorKey !== undefined ? await making.askingOf() : undefined;
-  const requests = campaign.streams
-    .map((stream) => ({ campaign, stream, repeats, number: wishes.filter((wish) => wish.stream === stream).length }))
-    .filter(({ number }) => number > 0);
+  const dues = wishes.map(() => Date.now() + randomTime(making.delay));
+  const isBound = (stream: Stream): boolean => campaign.noise !== undefined && stream === "reports";
+  const requests = campaign.streams.flatMap((stream): Request[] => {
+    const [given, mine] = [{ campaign, stream, repeats }, dues.filter((_, place) => wishes[place]?.stream === stream)];
+    return isBound(stream) ? mine.map((due) => ({ ...given, number: 1, due })) : [{ ...given, number: mine.length, due: undefined }];
+  }).filter(({ number }) => number > 0);
   await making.arrivals.requireRoom(requests, anew);
   const telling = await making.budget.charge(requests, making.window);
-  const left = new Map(requests.map(({ stream }, place) => [stream, telling[place] ?? 0]));
+  const left = new Map<Stream, number>();
+  for (const [place, { stream }] of requests.entries()) left.set(stream, (left.get(stream) ?? 0) + (telling[place] ?? 0));
   const made: Waiting[] = [];
   let begun = performance.now();
-  for (const { stream, measurement } of wishes) {
+  for (const [place, { stream, measurement }] of wishes.entries()) {
     const tells = left.get(stream) ?? 0;
     left.set(stream, tells - 1);
     const told = tells > 0 ? measurement.value : null;
@@ -95,9 +105,10 @@ export async function make(maker: Maker, wishes: readonly Wish[], making: Making
     const kept = { collector, cap: campaign.cap, ...pass, ...(making.keepValues ? measurement : {}) };
     if (stream === "discovery" && asking !== undefined) made.push(await asking.begin(maker, told, kept));
     else {
-      const body = stream === "reports" ? await maker.report(told, measurement.by) : await maker.discoveryReport(told);
-      const due = Date.now() + randomTime(making.delay);
-      made.push(own<Waiting>({ fingerprint: campaign.fingerprint, stream, body, due, ...kept }));
+      const due = dues[place] ?? 0;
+      const body = stream === "reports" ? await maker.report(told, measurement.by, due) : await maker.discoveryReport(told);
+      const bound = isBound(stream) ? { window: startsOf(making.window, campaign).at(due), bound: true as const } : {};
+      made.push(own<Waiting>({ fingerprint: campaign.fingerprint, stream, body, due, ...kept, ...bound }));
     }
     if (performance.now() - begun > STRETCH) {
       await nextTask();

@@ -26,13 +26,13 @@ export interface Target extends Tokens {
 /**
  * Send reports of one campaign file, stream and token; a request that gets no answer is sent again later.
  *
- * Reports that leave with a page, and those that left, are taken in their window or never.
+ * Reports that leave with a page, those that left, and those that name their window are taken in their window or never.
  *
  * @param keepalive the request outlives the page.
  */
 export async function post(target: Target, reports: readonly Queued[], keepalive: boolean): Promise<Verdict> {
-  const { stream = "", fingerprint = "", collector = "", left, window = target.window } = own({ ...reports[0]?.waiting });
-  const until = keepalive || left !== undefined ? `&until=${windowName(target.after(window))}` : "";
+  const { stream = "", fingerprint = "", collector = "", left, bound, window = target.window } = own({ ...reports[0]?.waiting });
+  const until = keepalive || left !== undefined || bound === true ? `&until=${windowName(target.after(window))}` : "";
   const url = `${target.base}/${stream}?fingerprint=${fingerprint}&window=${windowName(window)}${until}`;
   const token = target.shown("collector", collector, window);
   // The pass is too old to be kept. The bytes may have arrived under it, so they do not get another one.

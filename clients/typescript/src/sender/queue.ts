@@ -61,8 +61,10 @@ export interface Waiting extends Partial<Measurement> {
   readonly cap?: number;
   /** The report is shown with a pass, and never without. */
   readonly pass?: true;
-  /** When the window of the first attempt began, in milliseconds since 1970; absent before it. */
+  /** When the window of the first attempt began, in milliseconds since 1970; absent before it, unless `bound`. */
   readonly window?: number;
+  /** With noise of the mixes: the report names `window` itself, and counts in no other one. */
+  readonly bound?: true;
   /** Whether an attempt may have arrived, or may still arrive, in any window. */
   readonly tried?: boolean;
 }
@@ -217,7 +219,7 @@ export class Queue {
       const taken = due.filter(({ waiting }) => isAlike(waiting)).slice(0, number);
       const from = taken.map(({ key }) => key);
       // A report that left with a page in another window is not sent again.
-      if (fingerprint === "" || stream === "" || (left !== undefined && window !== turn.window)) {
+      if (fingerprint === "" || stream === "" || isPast(of, turn.window)) {
         const reports = taken.map(({ waiting }) => this.#placed(waiting, now + LEASE, now));
         return { put: reports.map(entryOf), remove: from, result: { of, reports, from, over: 0, at: now } };
       }
@@ -358,6 +360,11 @@ function isLeased({ key, waiting }: Queued, now: number): boolean {
  */
 function isDue({ due, blank }: Waiting, now: number): boolean {
   return !isAhead(due, now, (blank === undefined ? 1 : 3) * LONGEST_WAIT + LEASE);
+}
+
+/** Return whether a report is given up, because its window is not the present one: it may have arrived, or is late. */
+export function isPast({ left, bound, window = 0 }: Waiting, present: number): boolean {
+  return (left !== undefined && window !== present) || (bound === true && window < present);
 }
 
 /** Return the prefix of keys of a campaign's queue. */

@@ -18,6 +18,13 @@ export interface WindowTerms {
   readonly starts: readonly number[];
 }
 
+/** Noise of the mixes: the budget of a client's reports in one window, and the length of windows unless they are listed. */
+export interface NoiseTerms {
+  readonly epsilon: number;
+  readonly delta: number;
+  readonly seconds?: number;
+}
+
 /** Values are addresses: what a client takes of each. */
 export interface UrlTerms {
   readonly take: string;
@@ -42,8 +49,10 @@ export interface Terms {
   readonly evaluatorKey: string | undefined;
   readonly head: string;
   readonly streams: readonly Stream[];
-  /** Local epsilon of one frequency report; 0 without frequency reports. */
+  /** Local epsilon of one frequency report; 0 without frequency reports, and with noise: then clients do not randomise. */
   readonly epsilon: number;
+  /** Noise of the mixes, in place of a mechanism; undefined: none. */
+  readonly noise: NoiseTerms | undefined;
   /** Whether clients repeat their answer to a value throughout the epoch, and the number of values for which they do. */
   readonly memory: boolean;
   readonly memoryValues: number;

@@ -17,6 +17,8 @@ interface Head {
   readonly head: string;
   /** The greatest serial of the operator's statements. */
   readonly serial: number;
+  /** Whether the campaign has noise of the mixes; absent in heads of earlier releases, which knew no noise. */
+  readonly noise?: boolean;
 }
 
 /** Keeps the head of each campaign's log as of the newest epoch that was accepted; all tabs share it. */
@@ -34,17 +36,26 @@ export class Newest {
    * @param log the campaign's log; needed if the client missed an epoch.
    * @param signature the campaign's verified signature. A restart in the signature replaces the accepted history if the
    *   restart is newer than the operator's earlier statements.
-   * @throws Untrusted the campaign file is of an older epoch, or is another file of the same epoch; or it does not continue
+   * @throws Untrusted the campaign file is of an older epoch, or is another file of the same epoch; or only one of it and
+   *   the accepted epoch has noise of the mixes; or it does not continue
    *   the accepted epoch, and if an epoch was missed, only the log can show this. Or the operator replaced the publisher
    *   that signed the file, or more epochs were missed than a log can hold.
    */
   keep(campaign: Asked, log?: CampaignLog, signature: Partial<CampaignSignature> = {}): Promise<void> {
     const key = `newest/${campaign.id}`;
     return this.#store.change([key], ([found]) => {
-      const last = lastOf(valueOf(found) as Head | undefined, signature);
+      const kept = valueOf(found) as Head | undefined;
+      const noise = campaign.noise !== undefined;
+      if (kept !== undefined && (own(kept).noise ?? false) !== noise) {
+        throw new Untrusted(
+          `epoch ${String(campaign.epoch)} of campaign ${campaign.id} has ${noise ? "noise" : "no noise"} of the mixes, unlike ` +
+            `epoch ${String(kept.epoch)}, which was accepted before: ask the operator for another campaign`,
+        );
+      }
+      const last = lastOf(kept, signature);
       if (last !== undefined) requireContinued(campaign, last, signature.delegation, log);
       const serial = Math.max(serialOf(signature), last?.serial ?? 0);
-      return { put: [[key, { epoch: campaign.epoch, head: campaign.head, serial }]], result: undefined };
+      return { put: [[key, { epoch: campaign.epoch, head: campaign.head, serial, ...(noise && { noise }) }]], result: undefined };
     });
   }
 }

@@ -2,7 +2,7 @@
 
 import { FormatError, SignatureError, Untrusted, UsageError } from "../errors.js";
 import { booleanOf, fieldsOf, IDENTIFIER, listOf, numberOf, textOf, type Fields } from "../fields.js";
-import type { Asked, Terms, UrlTerms } from "./asked.js";
+import type { Asked, NoiseTerms, Terms, UrlTerms } from "./asked.js";
 import type { CampaignLog } from "./campaign-log.js";
 import { verifyCampaign, type CampaignSignature } from "./delegation.js";
 import { Newest } from "./newest.js";
@@ -37,6 +37,8 @@ export interface PolicyTerms {
   readonly maxEpsilon: number;
   /** Limits the keep rule's epsilon, replace-one: twice the epsilon of add-remove. */
   readonly maxDiscoveryEpsilon: number;
+  /** Limits epsilon of a window with noise of the mixes; 0 refuses such campaigns, whose reports are sealed, not randomised. */
+  readonly maxNoiseEpsilon: number;
   /** Refuses discovery with keyed names, with which the auxiliary server and a client together can test guesses. */
   readonly oblivious: boolean;
   /** Limits discovery's delta, replace-one, and the delta of statements about shuffling. */
@@ -157,7 +159,7 @@ export class Policy {
 }
 
 function termsOf(data: unknown): PolicyTerms {
-  const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000, layers: [], least_share: LEAST_SHARE, take: "text", hosts: [], axes: [], public_axes: [], public_strata: 64 };
+  const limits = { max_discovery_epsilon: 0, max_noise_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000, layers: [], least_share: LEAST_SHARE, take: "text", hosts: [], axes: [], public_axes: [], public_strata: 64 };
   const optional = { format: 1, ...limits, max_report_bytes: 16384, max_dictionary_bytes: DICTIONARY_BYTES };
   const needed = ["campaign_id", "operator_keys", "max_epsilon"];
   const fields = { ...optional, ...fieldsOf(data, NAME, needed, Object.keys(optional)) };
@@ -169,6 +171,7 @@ function termsOf(data: unknown): PolicyTerms {
     operatorKeys: keys.map((key) => parseVerifyKey(key, `${NAME}: operator_keys`)),
     maxEpsilon: numberOf(fields, "max_epsilon", [0, Number.MAX_VALUE], NAME),
     maxDiscoveryEpsilon: numberOf(fields, "max_discovery_epsilon", [0, Number.MAX_VALUE], NAME),
+    maxNoiseEpsilon: numberOf(fields, "max_noise_epsilon", [0, Number.MAX_VALUE], NAME),
     oblivious: booleanOf(fields, "oblivious", NAME),
     maxDelta: numberOf(fields, "max_delta", [0, 1 - Number.EPSILON / 2], NAME),
     minBatch: numberOf(fields, "min_batch", [1, 1e12], NAME, true),
@@ -244,9 +247,12 @@ async function vouchingFor(
 
 function requireWithin(terms: PolicyTerms, campaign: Terms): void {
   const [times, span] = campaign.memory ? [campaign.memoryValues, "an epoch"] : [campaign.cap, "a window"];
-  const delta = Math.max(campaign.discovery.delta, campaign.shuffleDelta);
+  // The section on noise is not checked yet: what is no number is not within a limit.
+  const noise = campaign.noise ?? own<NoiseTerms>({ epsilon: 0, delta: 0 });
+  const delta = Math.max(campaign.discovery.delta, campaign.shuffleDelta, noise.delta);
   const compared: readonly (readonly [name: string, value: number, field: string, limit: number])[] = [
     [`epsilon of a client's frequency reports in ${span}`, times * campaign.epsilon, "max_epsilon", terms.maxEpsilon],
+    ["epsilon of noise of the mixes", noise.epsilon, "max_noise_epsilon", terms.maxNoiseEpsilon],
     ["epsilon of discovery", campaign.discovery.epsilon, "max_discovery_epsilon", terms.maxDiscoveryEpsilon],
     ["delta", delta, "max_delta", terms.maxDelta],
   ];

@@ -25,7 +25,7 @@ export interface Tools {
 export type ItemOfNumber = (text: string, words: Words) => string | bigint;
 
 /** Return the items of a campaign file's numbers. Throws FormatError: its section or its dictionary is wrong. */
-export function itemOfNumber(tools: Tools, { number, dictionary, mechanismTerms, discoveryTerms }: Form): ItemOfNumber {
+export function itemOfNumber(tools: Tools, { number, dictionary, mechanismTerms, discoveryTerms, noise }: Form): ItemOfNumber {
   const { edges, unit, mean, ...more } = { ...(number as Readonly<Record<string, unknown>> | null) };
   const isForm = typeof unit === "string" && UNIT.test(unit) && typeof mean === "boolean" && Object.keys(more).length === 0;
   if (!isForm || !isEdges(edges) || (mean && edges.length !== 2)) {
@@ -33,8 +33,8 @@ export function itemOfNumber(tools: Tools, { number, dictionary, mechanismTerms,
   }
   const spaced = unit === "" ? "" : ` ${unit}`;
   const names = mean ? [`${edges[1] ?? ""}${spaced}`] : namesOf(edges, spaced);
-  const isListed = mechanismTerms !== undefined && discoveryTerms === undefined && dictionary?.items === names.length;
-  if (!isListed || dictionary.digest !== digestOf(tools, names) || (mechanismTerms.name === "line") !== mean) {
+  const isListed = (mechanismTerms ?? noise) !== undefined && discoveryTerms === undefined && dictionary?.items === names.length;
+  if (!isListed || dictionary.digest !== digestOf(tools, names) || (mechanismTerms?.name === "line") !== mean) {
     throw new tools.FormatError("number needs its mechanism, no discovery, and a dictionary of its items in random order");
   }
   const values = edges.map(Number);
@@ -45,7 +45,7 @@ export function itemOfNumber(tools: Tools, { number, dictionary, mechanismTerms,
     };
   }
   const [low = 0, high = 1] = values;
-  const last = Number(mechanismTerms.parameters.m) - 1;
+  const last = Number(mechanismTerms?.parameters.m) - 1;
   return (text, words) => {
     const place = ((Math.min(Math.max(numberOf(text) ?? low, low), high) - low) / (high - low)) * last;
     const below = Math.min(Math.floor(place), last - 1);

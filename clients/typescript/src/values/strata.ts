@@ -42,7 +42,7 @@ interface Axis {
 }
 
 /** Return the strata of a campaign file. Throws FormatError: its section is wrong. */
-export function strataOf(tools: Tools, { axes, dictionary, mechanismTerms }: Form): Strata {
+export function strataOf(tools: Tools, { axes, dictionary, mechanismTerms, noise }: Form): Strata {
   const { listed, key, ...more } = tools.own(axes as unknown as Readonly<Record<string, unknown>>);
   const isForm = areAxes(tools, listed) && typeof key === "string" && KEY.test(key) && Object.keys(more).length === 0;
   if (!isForm) {
@@ -54,7 +54,7 @@ export function strataOf(tools: Tools, { axes, dictionary, mechanismTerms }: For
   }
   const [hidden, told] = [listed.filter((axis) => !axis.public), listed.filter((axis) => axis.public)];
   const items = (dictionary?.items ?? MOST_CELLS) + 1;
-  const family = mechanismTerms === undefined ? "pools" : tools.familyOf(mechanismTerms.name);
+  const family = mechanismTerms === undefined ? (noise ? "cells" : "pools") : tools.familyOf(mechanismTerms.name);
   if (family === "pools" || (family === "lines" && hidden.length > 0) || items * strata > MOST_CELLS) {
     throw new tools.FormatError(
       `axes need a dictionary with at most ${String(MOST_CELLS)} cells, and a mechanism without a sketch; private ones no mean`,
