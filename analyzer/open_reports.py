@@ -40,7 +40,8 @@ class OpenReports(beam.DoFn):
         self._reference = key
         self._mechanism = campaign.require_frequency()
         self._before = campaign.stratum_bytes("reports")
-        self._of_campaign = campaign.binding("reports"), campaign.sealed_bytes("reports"), boxes, self._before
+        record_bytes = self._before + campaign.box_bytes
+        self._of_campaign = campaign.binding("reports"), record_bytes, boxes, self._before
 
     def setup(self) -> None:
         self._opener = Opener(self._reference.read(), *self._of_campaign)

@@ -15,10 +15,10 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
 from apache_beam.typehints import with_input_types, with_output_types
 
-from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.oblivious import MOST_EVALUATIONS, Ask, evaluations_of
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat, Name, keyed_name, name_of, split_released
 from hushcount.items import may_be_item
+from hushcount.maths.count_laws import CountLaw
 from hushcount.reasons import Counted
 from hushcount.wire.sealing import Sealer
 from keys.directories import KeyReference

@@ -21,6 +21,10 @@ A recipient reads an output only after it has the statement that names the outpu
 the parties of this deployment into WHERE/PARTY. The recipient writes receipts into its own place, and `--fetch` copies
 these receipts into this deployment's store, because retention waits for receipts. Statements and receipts are not
 deleted with the outputs.
+
+`shuffled/discovery` names what the auxiliary server gets of `shuffled`, and `shuffled/reports` what the analyzer gets.
+If a batch has noise of the mixes, the auxiliary server gets its reports too, and the analyzer nothing: it gets them
+from `mixed`.
 """
 
 from __future__ import annotations
@@ -52,7 +56,7 @@ from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 
-FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
+FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",), "mixed": ("reports",)}
 """The folders of each output that are for a next party; no other folder is handed on."""
 STATED = SAID["statement"]
 _KINDS = {"reports": SEALED["reports"], "discovery": SEALED["discovery"], "bins": blocks.Kind.RELEASED}
@@ -66,7 +70,8 @@ class Hand:
 
     Attributes:
         output: folder of the store with the batches, or `stated`.
-        folder: the folder of each batch that is handed on with its summary; empty for statements.
+        folder: the folder of each batch that is handed on with its summary, unless the batch has noise of the mixes
+            (`_folders`); empty for statements.
         target: where the recipient finds the batches, or a folder of statements for each party.
     """
 
@@ -190,7 +195,8 @@ def _hand_outputs(hand: Hand, source: str, done: list[str], problems: list[str])
     try:
         made, there = _batches(source, SUMMARY), _batches(hand.target, SUMMARY)
         # `held` includes batches with an interrupted copy or deletion.
-        held = there.union(*(_batches(hand.target, f"{run}{hand.folder}/*") for run in ("", "*/")))
+        patterns = [f"{run}{folder}/*" for run in ("", "*/") for folder in FOLDERS[hand.output]]
+        held = there.union(*(_batches(hand.target, pattern) for pattern in patterns))
     except _FAILURES as error:
         problems.append(f"{hand.output}/{hand.folder} was not handed on to {hand.target}: {cause(error)}")
         return
@@ -207,8 +213,12 @@ def _hand_outputs(hand: Hand, source: str, done: list[str], problems: list[str])
                 if batch not in made:
                     delete_copy(target)
                     done.append(f"deleted: {name}")
-                elif batch not in there or not is_as_made(storage.join(source, *batch), hand.folder, target):
-                    copy_output(storage.join(source, *batch), hand.folder, target)
+                    continue
+                output = _read(storage.join(source, *batch))
+                folders = _folders(hand, output)
+                if folders and (batch not in there or not is_as_made(output, folders, target)):
+                    copy_output(output, folders, target)
+                    name = f"{'/'.join(batch)} {','.join(folders)}"
                     done.append(f"handed on{' again' if batch in there else ''}: {name}")
         except _FAILURES as error:
             # A failure does not stop the loop, so the other batches are still handled.
@@ -289,19 +299,26 @@ class _Made:
     summary: HopSummary
 
 
-def copy_output(source: str, folder: str, target: str) -> None:
-    """Copy a folder and then the summary, which marks the copy as complete.
+def _folders(hand: Hand, made: _Made) -> tuple[str, ...]:
+    """Return the folders of a batch that are for a recipient; empty: nothing of the batch is, not even its summary."""
+    if hand.output == "shuffled" and made.summary.dummies is not None:
+        return FOLDERS["shuffled"] if hand.folder == "discovery" else ()
+    return (hand.folder,)
 
-    If a batch lacks the stream, only the batch's summary is handed on, which tells the recipient that no reports will
+
+def copy_output(made: _Made, folders: Sequence[str], target: str) -> None:
+    """Copy folders and then the summary, which marks the copy as complete.
+
+    If a batch lacks a stream, only the batch's summary is handed on, which tells the recipient that no reports will
     come. The files of an earlier try are deleted first, because they may differ from the output's files.
     """
-    made = _read(source)
-    wanted = _wanted(made, folder)
-    _require_whole(made, folder, wanted)
+    wanted = {folder: _wanted(made, folder) for folder in folders}
+    for folder, files in wanted.items():
+        _require_whole(made, folder, files)
     delete_copy(target)
     # The copy keeps the name of the run's folder, because the signature covers it.
     here, there = made.files, folder_of(target, made.summary)
-    for name, (_, digest) in wanted.items():
+    for folder, name, (_, digest) in ((folder, *file) for folder, files in wanted.items() for file in files.items()):
         path, copy = storage.join(here, folder, name), storage.join(there, folder, name)
         storage.copy(path, copy)
         if not storage.exists(copy) or _digest(copy) != (digest or _digest(path)):
@@ -313,27 +330,31 @@ def copy_output(source: str, folder: str, target: str) -> None:
     storage.copy(made.path, storage.join(target, SUMMARY))
 
 
-def is_as_made(source: str, folder: str, target: str) -> bool:
+def is_as_made(made: _Made, folders: Sequence[str], target: str) -> bool:
     """Return whether a copy is unchanged: its summary, its files' names and lengths, and the digests of newer files.
 
     The copy's summary was written last. So a file that is newer than the summary may have been changed, and only the
     digests of such files are compared.
     """
-    if _bytes(storage.join(source, SUMMARY)) != _bytes(storage.join(target, SUMMARY)):
+    if _bytes(made.path) != _bytes(storage.join(target, SUMMARY)):
         return False
-    made = _read(source)
     here, there = made.files, folder_of(target, made.summary)
     if _bytes(storage.join(here, _SUMMARY_SIGNATURE)) != _bytes(storage.join(there, _SUMMARY_SIGNATURE)):
         return False
-    wanted, beside = _wanted(made, folder), storage.join(there, folder)
     ((_, _, marked),) = storage.list_dated(target, SUMMARY)
+    return all(_is_folder_as_made(made, folder, storage.join(there, folder), marked) for folder in folders)
+
+
+def _is_folder_as_made(made: _Made, folder: str, beside: str, marked: float) -> bool:
+    """Return whether a folder's copy is unchanged, whose summary was written at `marked`."""
+    wanted = _wanted(made, folder)
     written = {path: moment for path, _, moment in storage.list_dated(beside, "*")}
     held = {path.rpartition("/")[2]: (path, size) for path, size in all_files(beside)}
     if {name: size for name, (_, size) in held.items()} != {name: size for name, (size, _) in wanted.items()}:
         return False
     newer = [name for name, (path, _) in held.items() if written.get(path, inf) > marked]
     return all(
-        _digest(held[name][0]) == (wanted[name][1] or _digest(storage.join(here, folder, name))) for name in newer
+        _digest(held[name][0]) == (wanted[name][1] or _digest(storage.join(made.files, folder, name))) for name in newer
     )
 
 
@@ -394,7 +415,7 @@ def _require_whole(made: _Made, folder: str, wanted: dict[str, tuple[int, str | 
 def _records(summary: HopSummary, folder: str, path: str) -> int:
     """Return how many records of a folder a summary counts; 0 if the batch has no such stream."""
     if folder != "bins":
-        return summary.accepted_of(folder)
+        return summary.accepted_of(folder) + (summary.dummies or 0 if folder == "reports" else 0)
     if summary.released is None:
         raise UsageError(f"{path} does not say how many bins were released: restore it")
     return summary.released

@@ -26,6 +26,7 @@ class Outcome(IntEnum):
     NOT_OPENED = 1
     WRONG_CAMPAIGN = 2
     MALFORMED = 3
+    OTHER_WINDOW = 4
 
 
 _COUNTED: dict[Outcome, Counted] = {
@@ -33,6 +34,7 @@ _COUNTED: dict[Outcome, Counted] = {
     Outcome.NOT_OPENED: "not_opened",
     Outcome.WRONG_CAMPAIGN: "wrong_campaign",
     Outcome.MALFORMED: "malformed",
+    Outcome.OTHER_WINDOW: "other_window",
 }
 
 
@@ -43,8 +45,8 @@ def open_bound(
 
     Returns:
         The content after the binding, uint8[n, l], meaningless unless the outcome is ACCEPTED; the outcomes, uint8[n];
-        and how many rows libsodium opened after `engine` had failed to open them. No outcome is MALFORMED, because the
-        caller checks the content after the binding.
+        and how many rows libsodium opened after `engine` had failed to open them. The caller checks the content after
+        the binding, so no outcome is MALFORMED or OTHER_WINDOW.
     """
     plain, opened, rescued = key.open_rows(sealed, engine)
     bound = (plain[:, : len(binding)] == np.frombuffer(binding, dtype=np.uint8)).all(axis=1)

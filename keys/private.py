@@ -60,6 +60,11 @@ class Guarded:
         """Return the bytes of the secret, for key files and for the search for leaked keys."""
         return self.__secret
 
+    def derived(self, context: bytes) -> bytes:
+        """Return 32 bytes derived from the key and a context; to anyone without the key they look random."""
+        secret = self.secret_for_storage()
+        return hashlib.blake2b(context, key=secret, digest_size=SECRET_BYTES, person=b"hushcount draw").digest()
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"
 
@@ -84,11 +89,6 @@ class PrivateKey(Guarded):
         super().__init__(secret)
         self.public_key = crypto_scalarmult_base(secret)
         self.id = key_id(self.public_key)
-
-    def derived(self, context: bytes) -> bytes:
-        """Return 32 bytes derived from the key and a context; to anyone without the key they look random."""
-        secret = self.secret_for_storage()
-        return hashlib.blake2b(context, key=secret, digest_size=SECRET_BYTES, person=b"hushcount draw").digest()
 
     def open(self, sealed: bytes) -> bytes | None:
         """Return the content of a sealed box; None if it does not open, so that no caller learns which step failed."""

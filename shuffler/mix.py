@@ -29,6 +29,8 @@ from shuffler.separate import NUMBER, Report, tag_keys_of
 _CHUNK = 1 << 12
 IN_STRATUM = "in_stratum_"
 """IN_STRATUM with the number of a public stratum is the name of a count: accepted reports of this stratum."""
+DUMMIES = "dummies"
+"""The name of the count of dummies that were added."""
 LOST_TO = "lost_to_"
 """LOST_TO with an earlier batch's number is the name of a count: copies of reports that the earlier batch forwards."""
 
@@ -38,7 +40,8 @@ LOST_TO = "lost_to_"
 class MixShard(beam.DoFn):
     """Takes (shard, {"sealed": blocks, "refused": tags, "released": tags}); yields ((batch, shard), block of reports).
 
-    Each input block begins with the number of its batch. A batch's kept reports are in uniformly random order.
+    Each input block begins with the number of its batch. A batch's kept reports are in uniformly random order. With
+    noise, "dummies" has blocks of dummies, and reports and dummies together are in the order of their ciphertexts.
     "released", if present, holds the tags of reports that earlier batches forwarded, and no batch here forwards a copy
     of these reports. If several batches here hold copies of a report, only the first batch that may forward the report
     forwards it.
@@ -66,7 +69,8 @@ class MixShard(beam.DoFn):
     ) -> Iterator[Any]:
         shard, met = element
         keys = tag_keys_of(self._keys, window)
-        batches = by_batch(met["sealed"], self._report.bytes)
+        batches = by_batch(met["sealed"], self._report.kept_bytes)
+        dummies = by_batch(met.get("dummies", ()), self._report.kept_bytes)
         refused = by_batch(met["refused"], TAG_BYTES)
         none = joined((), TAG_BYTES)
         released = [none, *by_batch(met.get("released", ()), TAG_BYTES).values()]
@@ -92,7 +96,13 @@ class MixShard(beam.DoFn):
                 forwarded[number] = of_reports[fresh]
             # This frees memory for the block below.
             del of_reports, before, boxes
-            yield (number, shard), in_order(sealed, permuted(fresh, SystemWords()))
+            if self._report.begins is not None:
+                of_mix = dummies.pop(number, joined((), self._report.kept_bytes))
+                # A repetition must write the same bytes, and the order of ciphertexts tells nothing of their arrival.
+                yield (number, shard), np.sort(np.concatenate([sealed[fresh], of_mix])).tobytes()
+                yield TaggedOutput("counts", (number, (DUMMIES, len(of_mix))))
+            else:
+                yield (number, shard), in_order(sealed, permuted(fresh, SystemWords()))
             yield TaggedOutput("counts", (number, ("accepted", len(fresh))))
             for stratum, reports in counted_in_strata(sealed[fresh], self._report).items():
                 yield TaggedOutput("counts", (number, (f"{IN_STRATUM}{stratum}", reports)))

@@ -16,14 +16,15 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
-import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow, IntervalWindow, WindowFn
 from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.arrays import UInt64Array
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
+from hushcount.reasons import rejected
 from hushcount.strata import STRATUM_BYTES
+from hushcount.window_starts import WINDOW_BYTES, window_octets
 from hushcount.wire.tags import TAG_BYTES, as_octets, as_records, split, tags
 
 CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])
@@ -67,15 +68,23 @@ class Report:
     Attributes:
         bytes: the length of each: of the public stratum before the box, if there are several, and of the sealed box.
         strata: the number of public strata.
+        begins: with noise, when the batch's window begins, in seconds since 1970. Reports name their window openly
+            before the box, and must name this one (docs/adr/0061). None: without noise.
     """
 
     bytes: int
     strata: int = 1
+    begins: int | None = None
 
     @property
     def box_bytes(self) -> int:
         """The length of the box, by which copies are found: a copy that names another stratum is a copy."""
-        return self.bytes if self.strata == 1 else self.bytes - STRATUM_BYTES
+        return self.kept_bytes if self.strata == 1 else self.kept_bytes - STRATUM_BYTES
+
+    @property
+    def kept_bytes(self) -> int:
+        """The length of what is forwarded of a report: its window is not."""
+        return self.bytes if self.begins is None else self.bytes - WINDOW_BYTES
 
 
 @with_input_types(tuple[int, bytes])
@@ -126,15 +135,34 @@ class TagReleased(_InPlaces):
 
     def process(self, block: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[tuple[int, bytes]]:
         yield from self._begin(window)
-        octets = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._report.bytes)
+        octets = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._report.kept_bytes)
         tagged = tags(octets[:, -self._report.box_bytes :], tag_keys_of(self._keys, meeting(window, self._meets)))
         yield from split(as_records(tagged), tagged, self._places)
 
 
 @with_input_types(bytes)
-@with_output_types(tuple[int, bytes], claims=tuple[int, bytes])
+@with_output_types(tuple[int, bytes])
+class PlaceDummies(beam.DoFn):
+    """Takes blocks of dummies; yields (place, dummies): each goes where a report with its ciphertext would go."""
+
+    def __init__(self, report: Report, places: int, keys: UInt64Array) -> None:
+        self._report = report
+        self._places = places
+        self._keys = keys
+
+    def process(self, block: bytes) -> Iterator[tuple[int, bytes]]:
+        octets = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._report.kept_bytes)
+        records = octets.view(f"V{self._report.kept_bytes}").reshape(-1)
+        yield from split(records, tags(octets, self._keys), self._places)
+
+
+@with_input_types(bytes)
+@with_output_types(tuple[int, bytes], claims=tuple[int, bytes], counts=tuple[str, int])
 class Separate(_InPlaces):
     """Takes blocks of envelopes; yields (place, sealed reports), and (place, claims) to "claims".
+
+    Dropped: reports that name another window, counted in "counts" as "other_window". Dummies name the batch's window,
+    so any other window that was handed on would show that a report is no dummy.
 
     Times and addresses are dropped here, and after this step no record holds both a ciphertext and a token. Equal
     ciphertexts go to the same place, and all claims of a client go to the same place. `keys` are for the tags of
@@ -152,6 +180,8 @@ class Separate(_InPlaces):
         yield from self._begin(window)
         met = tag_keys_of(self._keys[0], meeting(window, self._meets))
         sealed, claims = strip(block, self._report, met)
+        if others := len(block) // envelope_dtype(self._report.bytes).itemsize - len(claims):
+            yield TaggedOutput("counts", rejected("other_window", others))
         octets = as_octets(claims)
         of_ciphertext = np.ascontiguousarray(octets[:, TOKEN_BYTES:]).view("<u4")
         of_client = tags(octets[:, :TOKEN_BYTES], tag_keys_of(self._keys[1], window))
@@ -160,14 +190,22 @@ class Separate(_InPlaces):
             yield TaggedOutput("claims", part)
 
 
-def strip(block: bytes, report: Report, keys: UInt64Array) -> tuple[npt.NDArray[np.bytes_], np.ndarray[Any, Any]]:
-    """Return the sealed reports of a block of envelopes, S[n], and their claims, CLAIM[n], without times and addresses.
+def strip(block: bytes, report: Report, keys: UInt64Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the reports of a block of envelopes, [n], and their claims, CLAIM[n], without times and addresses.
 
-    `keys` are for the tags of ciphertexts.
+    With noise, reports that name another window are left out, and of the others their window.
+
+    Args:
+        keys: for the tags of ciphertexts.
     """
     envelopes = np.frombuffer(block, dtype=envelope_dtype(report.bytes))
-    octets = as_octets(envelopes)
+    octets, reports = as_octets(envelopes), envelopes["sealed"]
+    if report.begins is not None:
+        named = octets[:, -report.bytes : -report.kept_bytes]
+        mine = (named == np.frombuffer(window_octets(report.begins), dtype=np.uint8)).all(axis=1)
+        envelopes, octets = envelopes[mine], octets[mine]
+        reports = np.ascontiguousarray(octets[:, -report.kept_bytes :]).view(f"S{report.kept_bytes}").reshape(-1)
     claims = np.empty(len(envelopes), dtype=CLAIM)
     claims["client_token"] = envelopes["client_token"]
     claims["tag"] = as_records(tags(octets[:, -report.box_bytes :], keys))
-    return envelopes["sealed"], claims
+    return reports, claims

@@ -55,7 +55,7 @@ def sign_with(view: View) -> Iterator[Finding]:
         # If all parties run here, nobody reads the analyzer's receipts.
         signers.append("analyzer_signer")
     files = [campaign for epochs in view.campaigns for campaign in epochs.campaigns.values()]
-    if "aux-server" in parties and any(campaign.discovery is not None for campaign in files):
+    if "aux-server" in parties and any(campaign.discovery or campaign.noise for campaign in files):
         signers.append("aux_signer")
     if signers and (directory := view.deployment.sign_with) is not None:
         # Imported only here, because a party without keys lacks the package keys.
@@ -165,6 +165,8 @@ def store(view: View) -> Iterator[Finding]:
     """Write a file to each folder of the store that the parties here write to, and remove the file."""
     parties = view.deployment.file.parties
     wanted: list[tuple[str, ...]] = [(name,) for party in parties for name in _WRITES[party]]
+    if "aux-server" in parties and any(epochs.has_noise for epochs in view.campaigns):
+        wanted.append(("mixed",))
     if others(view.deployment):
         wanted += [(name, party) for party in parties for name in _SAYS[party]]
     for names in dict.fromkeys(wanted):

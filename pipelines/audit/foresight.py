@@ -130,7 +130,8 @@ def _releases(view: View, campaign: Campaign) -> list[Charge]:
         # `rule_of` raises an error for the operator if no keep rule holds for so many collectors.
         rule_of(campaign, senders)
         hops.append("discover")
-    if campaign.mechanism is not None and "analyzer" in parties:
+    charges = {"analyzer"} if campaign.noise is None else {"analyzer", "aux-server"}
+    if "reports" in campaign.streams and charges & set(parties):
         hops.append("analyze")
     window = window_of(campaign, senders, max(reports, campaign.shuffle.minimum_batch))
     return [
@@ -172,6 +173,11 @@ def year(view: View) -> Iterator[Finding]:
 
 def spent_in(epochs: int, campaign: Campaign) -> str:
     """Return a sentence on how much epsilon one client spends on frequency reports in this number of epochs."""
+    if campaign.noise is not None:
+        return (
+            f"each client spends epsilon {campaign.noise.epsilon:g} in every window at each collector, however long an "
+            "epoch is, as long as one of both mixes keeps to its role"
+        )
     if campaign.mechanism is None:
         return "clients send no frequency reports, so they spend nothing on them"
     if campaign.epoch_epsilon is None:

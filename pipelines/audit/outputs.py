@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from hushcount import results
 from hushcount.campaigns.campaign import Stream
@@ -16,7 +16,7 @@ from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.block_files import find_files, total_records
 from pipelines.files.storage_errors import told
-from pipelines.handover.hops import CHAIN, READERS, HopName, hop_names, table_of
+from pipelines.handover.hops import CHAIN, HopName, hop_names, readers_of, table_of
 from pipelines.handover.paths import Batch
 from pipelines.handover.statements import FOLDERS, names_from
 from pipelines.log.facts import Hopped
@@ -58,13 +58,15 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
             elif signer is not None:
                 if hop not in keys:
                     keys[hop] = _keys(view.deployment, signer)
-                readers: list[tuple[str, HopName]] = [("bins", "discover")] if hop == "release" else [*READERS.items()]
-                unread = {folder for folder, reader in readers if reader in here.keys() - hops.keys()}
+                readers = readers_of(hop, get_args(Stream), view.epochs.has_noise)
+                waiting = [one for one in readers if one.name in here.keys() - hops.keys()]
+                unread = {"bins" if hop == "release" else one.stream for one in waiting}
                 where = storage.join(directory, done.folder)
-                if not past and not unread and all(CHAIN[reader].party in parties for _, reader in readers):
+                if not past and not unread and all(one.party in parties for one in readers):
                     # All readers of the output run here and have compared the output with its summary.
                     continue
-                yield from _handed_on(directory, where, view.counts[name][hop], keys[hop], None if digests else unread)
+                read, dummies = None if digests else unread, done.counts.dummies or 0
+                yield from _handed_on(directory, where, view.counts[name][hop], dummies, keys[hop], read)
 
 
 def missing(view: View, past: bool) -> Iterator[str]:
@@ -154,8 +156,9 @@ def _handed_on(
     directory: str,
     run: str,
     rows: Mapping[Stream, StreamRow],
+    dummies: int,
     keys: Sequence[VerifyKeyPart],
-    read: Container[str] | None,
+    read: Container[str | None] | None,
 ) -> Iterator[str]:
     """Yield the faults of files that a run handed on; compare digests in the folders `read` (None: in all folders)."""
     for name, row in rows.items():
@@ -171,5 +174,6 @@ def _handed_on(
         except (HushcountError, OSError) as error:
             yield told(error)
             continue
-        if row.hop != "release" and (held := total_records(files)) != row.accepted:
-            yield f"{where} holds {held:,} reports, the shuffler forwarded {row.accepted:,}"
+        handed = row.accepted + (dummies if name == "reports" else 0)
+        if row.hop != "release" and (held := total_records(files)) != handed:
+            yield f"{where} holds {held:,} records, {row.hop} handed on {handed:,}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, groupby, pairwise
 from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
@@ -17,7 +18,7 @@ from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.windows import window_text
 from pipelines.audit.view import StreamRow, View
 from pipelines.deployment.settings import Party
-from pipelines.handover.hops import CHAIN, READERS, HopName
+from pipelines.handover.hops import CHAIN, HopName, input_of, path_of, readers_of
 from pipelines.handover.statements import Statement, others
 from pipelines.ledger.clock import shown
 from pipelines.log.facts import Hopped
@@ -69,65 +70,61 @@ def lines_of(view: View, states: Mapping[Stream, Mapping[str, int]]) -> list[Lin
     wanted = {stream for campaign in view.epochs.campaigns.values() for stream in campaign.streams}
     found = []
     for stream in (stream for stream in ENVELOPES if stream in wanted):
-        here = _here(view, stream, states.get(stream, {}))
-        found += [] if here is None else [here]
-        found += [_elsewhere(view, stream, party) for party in others(view.deployment) if party in _parties_of(stream)]
+        path = path_of(stream, view.epochs.has_noise)
+        for is_here, hops in groupby(path, lambda hop: CHAIN[hop].party in view.deployment.file.parties):
+            if is_here:
+                found.append(_here(view, stream, (*hops,), states.get(stream, {})))
+        found += [_elsewhere(view, stream, hop) for hop in path if CHAIN[hop].party in others(view.deployment)]
     return found
 
 
-def _parties_of(stream: Stream) -> tuple[Party, ...]:
-    """Return the parties that count a stream's reports, in their order."""
-    return CHAIN["shuffle"].party, CHAIN[READERS[stream]].party
-
-
-def _here(view: View, stream: Stream, states: Mapping[str, int]) -> Line | None:
-    """Return the line of the parties here; None: no party here reads the stream."""
-    reader = READERS[stream]
-    parties = tuple(party for party in _parties_of(stream) if party in view.deployment.file.parties)
-    if not parties:
-        return None
-    read = _rows(view, reader, stream)
-    if not view.deployment.shuffles:
-        coming = sum(row.accepted for row in _stated_rows(view, "shuffle", stream) if _is_unread(view, row, reader))
-        received = coming + sum(row.received for row in read)
-        went_on = sum(row.accepted for row in read)
-        return Line(parties, stream, "log", None, received, went_on, _rejected(read), {}, coming)
-    shuffled, fold = _rows(view, "shuffle", stream), view.fold
-    # An output that a new log adopted may hold reports of segments that were given up with the lost log.
-    adopted = sum(row.received for row in shuffled if fold.done[row.batch]["shuffle"].is_adopted)
-    if len(parties) > 1:
-        # If a batch's shuffled files were deleted before the new log began, that log adopted only the reader's output.
-        known = {row.batch for row in shuffled}
-        adopted += sum(row.received for row in read if row.batch not in known)
-    given_up = states.get("given_up", 0)
-    dropped = Counter(too_late=states.get("too_late", 0), given_up=max(0, given_up - adopted))
-    on_its_way = sum(states.get(state, 0) for state in (STORED, "waiting", "quarantined"))
-    on_its_way += sum(made.collected.get(stream, 0) for name, made in fold.batches.items() if fold.is_undone(name))
-    rejected = Counter(_rejected(shuffled))
-    if len(parties) > 1:
-        went_on = sum(row.accepted for row in read)
-        rejected.update(_rejected(read))
-        on_its_way += sum(row.accepted for row in shuffled if _is_unread(view, row, reader))
+def _here(view: View, stream: Stream, hops: Sequence[HopName], states: Mapping[str, int]) -> Line:
+    """Return the line of parties here; `hops` are the hops of a stream's path that they run one after another."""
+    fold, path = view.fold, path_of(stream, view.epochs.has_noise)
+    rows = [_rows(view, hop, stream) for hop in hops]
+    rejected, dropped, on_its_way = Counter(_rejected(list(chain(*rows)))), Counter[str](), 0
+    for (_, written), (reader, _) in pairwise(zip(hops, rows, strict=True)):
+        on_its_way += sum(row.accepted for row in written if _is_unread(view, row, reader))
+    if hops[0] != "shuffle":
+        before = _stated_rows(view, path[path.index(hops[0]) - 1], stream)
+        coming = sum(row.accepted for row in before if _is_unread(view, row, hops[0]))
+        received = coming + sum(row.received for row in rows[0])
+        on_its_way += coming
     else:
-        unsaid = {one.batch for one in view.handed if one.hop == "shuffle" and CHAIN[reader].party in one.missing}
-        on_its_way += sum(row.accepted for row in shuffled if row.batch in unsaid)
-        lost = {row.batch for row in shuffled if _is_unreceived(view, row.batch, CHAIN[reader].party)}
-        dropped[UNRECEIVED] = sum(row.accepted for row in shuffled if row.batch in lost)
-        went_on = sum(row.accepted for row in shuffled if row.batch not in unsaid | lost)
-    received = sum(states.values()) + max(0, adopted - given_up)
-    return Line(parties, stream, "log", None, received, went_on, dict(+rejected), dict(+dropped), on_its_way)
+        # An output that a new log adopted may hold reports of segments that were given up with the lost log.
+        adopted = sum(row.received for row in rows[0] if fold.done[row.batch]["shuffle"].is_adopted)
+        known = {row.batch for row in rows[0]}
+        for read in rows[1:]:
+            # If a batch's files were deleted before the new log began, that log adopted only the reader's output.
+            adopted += sum(row.received for row in read if row.batch not in known)
+            known |= {row.batch for row in read}
+        given_up = states.get("given_up", 0)
+        dropped.update(too_late=states.get("too_late", 0), given_up=max(0, given_up - adopted))
+        on_its_way += sum(states.get(state, 0) for state in (STORED, "waiting", "quarantined"))
+        on_its_way += sum(made.collected.get(stream, 0) for name, made in fold.batches.items() if fold.is_undone(name))
+        received = sum(states.values()) + max(0, adopted - given_up)
+    left = {row.batch: row.accepted for row in rows[-1]}
+    if hops[-1] != path[-1]:
+        party = CHAIN[path[path.index(hops[-1]) + 1]].party
+        unsaid = {one.batch for one in view.handed if one.hop == hops[-1] and party in one.missing}
+        on_its_way += sum(left.pop(batch, 0) for batch in unsaid)
+        lost = [batch for batch in left if _is_unreceived(view, hops[-1], batch, party)]
+        dropped[UNRECEIVED] = sum(left.pop(batch) for batch in lost)
+    parties = tuple(CHAIN[hop].party for hop in hops)
+    return Line(
+        parties, stream, "log", None, received, sum(left.values()), dict(+rejected), dict(+dropped), on_its_way
+    )  # fmt: skip
 
 
-def _is_unreceived(view: View, batch: str, party: Party) -> bool:
-    """Return whether the shuffler's output for a party was deleted before the party's receipt came."""
+def _is_unreceived(view: View, hop: HopName, batch: str, party: Party) -> bool:
+    """Return whether a hop's output for a party was deleted before the party's receipt came."""
     fold = view.fold
-    return f"shuffled {batch}" in fold.unreceived and f"{party} shuffle {batch}" not in fold.received
+    return f"{CHAIN[hop].folder} {batch}" in fold.unreceived and f"{party} {hop} {batch}" not in fold.received
 
 
-def _elsewhere(view: View, stream: Stream, party: Party) -> Line:
-    """Return the line of a party that runs elsewhere, from its statements or receipts."""
-    shuffles = party == CHAIN["shuffle"].party
-    hop: HopName = "shuffle" if shuffles else READERS[stream]
+def _elsewhere(view: View, stream: Stream, hop: HopName) -> Line:
+    """Return the line of a party that runs a hop elsewhere, from its statements or receipts."""
+    party, path = CHAIN[hop].party, path_of(stream, view.epochs.has_noise)
     stated = [
         one for (_, name), one in view.heard.statements.get(party, {}).items() if name == hop and stream in one.streams
     ]
@@ -135,8 +132,9 @@ def _elsewhere(view: View, stream: Stream, party: Party) -> Line:
         rows = _stated_rows(view, hop, stream)
         received, went_on = sum(row.received for row in rows), sum(row.accepted for row in rows)
         return Line((party,), stream, "statements", _newest(stated), received, went_on, _rejected(rows))
-    receipts = [one for (_, name), one in view.heard.receipts.get(party, {}).items() if name == "shuffle"]
-    if receipts and not shuffles:
+    before = path[path.index(hop) - 1] if hop != "shuffle" else None
+    receipts = [one for (_, name), one in view.heard.receipts.get(party, {}).items() if name == before]
+    if receipts:
         taken = sum(one.taken or 0 for one in receipts)
         return Line((party,), stream, "receipts", _newest(receipts), taken, None)
     return Line((party,), stream, "nothing")
@@ -195,7 +193,9 @@ def _handed(done: Hopped, hop: HopName, party: Party) -> int:
     if hop == "release":
         # The reader of bins counts the reports from which the bins were made.
         return done.counts.received
-    return sum(done.counts.accepted_of(stream) for stream, reader in READERS.items() if CHAIN[reader].party == party)
+    streams = done.counts.streams
+    readers = readers_of(hop, streams, done.counts.dummies is not None)
+    return sum(streams[one.stream].accepted for one in readers if one.party == party and one.stream is not None)
 
 
 def _of_statements(view: View) -> Iterator[str]:
@@ -206,7 +206,8 @@ def _of_statements(view: View) -> Iterator[str]:
     for party, statements in view.heard.statements.items():
         for (batch, hop), stated in sorted(statements.items()):
             for name, done in view.fold.hops_of(batch).items():
-                if CHAIN[name].input == hop and done.made_from not in (None, stated.summary):
+                source = input_of(name, done.counts.dummies is not None)
+                if source == hop and done.made_from not in (None, stated.summary):
                     yield (
                         f"{batch}: {party} stated another summary of {hop} at {shown(stated.at)} than {name} read: "
                         f"compare the files that {party} handed on with the files here"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
+from typing import get_args
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import is_window
@@ -15,7 +16,7 @@ from pipelines.audit.outputs import missing, output_differences
 from pipelines.audit.parties import STORED, Line, given_up, lines_of, party_differences
 from pipelines.audit.view import StreamRow, View
 from pipelines.files import storage
-from pipelines.handover.hops import CHAIN, READERS
+from pipelines.handover.hops import CHAIN, path_of
 from pipelines.ledger.clock import shown
 from pipelines.windows.closing import next_window
 from pipelines.windows.intake import fault_in
@@ -200,12 +201,14 @@ def _hop_differences(view: View) -> Iterator[str]:
                 received = shuffled[stream].received if stream in shuffled else 0
                 if received != (stored := made.collected.get(stream, 0)):
                     yield f"{batch}: {stream} shuffled: {received:,} received, {stored:,} collected"
-        for stream, hop in READERS.items():
-            reader, source = ((hops.get(name) or stated.get(name, {})).get(stream) for name in (hop, "shuffle"))
-            if reader is not None and source is not None and reader.received != source.accepted:
-                by = [f"{name} ran" for name in (hop, "shuffle") if name in stated and name not in hops]
-                said = f"; {by[0]} elsewhere" if by else ""
-                yield f"{batch}: {stream} of {hop}: {reader.received:,} received, {source.accepted:,} forwarded{said}"
+        for stream in get_args(Stream):
+            for before, hop in pairwise(path_of(stream, view.epochs.has_noise)):
+                reader, source = ((hops.get(name) or stated.get(name, {})).get(stream) for name in (hop, before))
+                if reader is not None and source is not None and reader.received != source.accepted:
+                    by = [f"{name} ran" for name in (hop, before) if name in stated and name not in hops]
+                    said = f"; {by[0]} elsewhere" if by else ""
+                    of = f"{batch}: {stream} of {hop}"
+                    yield f"{of}: {reader.received:,} received, {source.accepted:,} forwarded{said}"
         released, opened = stated.get("release", {}).get("discovery"), hops.get("discover", {}).get("discovery")
         if released is not None and opened is not None and released.received != opened.received:
             yield (

@@ -18,7 +18,7 @@ from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files.storage_errors import told
-from pipelines.handover.hops import CHAIN, HopName
+from pipelines.handover.hops import CHAIN, HopName, input_of
 from pipelines.handover.paths import SegmentPath
 from pipelines.handover.statements import Kind, Statement, keys_of, others, read
 from pipelines.ledger.own_time import LedgerClock
@@ -58,7 +58,12 @@ def heard(deployment: Deployment, campaign: str) -> Heard:
     problems: list[str] = []
     for party in others(deployment):
         own = {hop.name for hop in CHAIN.values() if hop.party == party and hop.signer is not None}
-        sources = {hop.input for hop in CHAIN.values() if hop.party == party and hop.input is not None}
+        sources = {
+            source
+            for hop in CHAIN.values()
+            for noise in (False, True)
+            if hop.party == party and (source := input_of(hop.name, noise)) is not None
+        }
         about: dict[Kind, set[HopName]] = {"statement": own, "receipt": sources}
         for kind, hops in about.items():
             found, faults = read(deployment, kind, party, campaign, keys_of(deployment, party)) if hops else ({}, [])

@@ -39,6 +39,11 @@ class Epochs:
         """The campaign file of the last epoch, and its path."""
         return self.files[max(self.files)]
 
+    @property
+    def has_noise(self) -> bool:
+        """Whether the mixes add noise, which is so in all epochs or in none."""
+        return self.newest[1].noise is not None
+
     @cached_property
     def listed(self) -> tuple[str, ...]:
         """The items in the dictionary of the newest epoch; empty if it has no dictionary."""

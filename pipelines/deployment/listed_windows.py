@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.parts import WindowsPart
 from hushcount.collection.tilings import Tiling
+from hushcount.collection.windows import duration_text
 from hushcount.errors import UsageError
 
 LISTED = timedelta(days=400)
@@ -27,10 +28,16 @@ def listed_until(campaign: Campaign, tiling: Tiling, now: datetime) -> datetime 
     """Return until when a campaign file lists the windows of a deployment; None: they need no list.
 
     Raises:
-        UsageError: the file lists other windows than these, or none.
+        UsageError: the file lists other windows than these, or none; or with noise it states another length.
     """
     given, needed = campaign.windows, windows_of(tiling, now)
     cure = "make its next file with hushcount campaign new --config, of this deployment"
+    named = None if campaign.noise is None else campaign.noise.seconds
+    if named is not None and tiling.length != timedelta(seconds=named):
+        raise UsageError(
+            f"reports of campaign {campaign.id} name windows of {duration_text(timedelta(seconds=named))}, and windows "
+            f"are {tiling.said}: {cure}"
+        )
     if needed is None:
         if given is None:
             return None

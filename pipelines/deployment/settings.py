@@ -28,8 +28,8 @@ from shuffler.collector.settings import CollectorPart
 Party = Literal["shuffler", "aux-server", "analyzer"]
 PARTIES: tuple[Party, ...] = ("shuffler", "aux-server", "analyzer")
 FOLDERS = (
-    "segments", "evaluations", "log", "orders", "attempts", "shuffled", "released", "found", "results", "estimates",
-    "stated", "receipts",
+    "segments", "evaluations", "log", "orders", "attempts", "shuffled", "released", "found", "mixed", "results",
+    "estimates", "stated", "receipts",
 )  # fmt: skip
 """The folders of the store; each folder can be in another place, such as another party's store."""
 SAID = ("stated", "receipts")
@@ -100,9 +100,12 @@ class RetentionPart(Part):
         default=None,
         description="the auxiliary server's output; its deletion waits for the receipts of parties elsewhere",
     )
+    mixed: Duration | None = Field(
+        default=None, description="the auxiliary server's output with noise; its deletion waits in the same way"
+    )
     at_most: Duration | None = Field(
         default=None,
-        description="longest time that shuffled and released wait for receipts; without it, until all have come",
+        description="longest time that shuffled, released and mixed wait for receipts; without it, until all have come",
     )
     dead_letters: Duration | None = Field(
         default=None,

@@ -122,7 +122,8 @@ def require_rehearsed(
     Raises:
         HushcountError: a party cannot open the reports that clients will send.
     """
-    opened = OPENING_ROLES if following.discovery is not None else ("analyzer",)
+    mixes = following.discovery is not None or following.noise is not None
+    opened = OPENING_ROLES if mixes else ("analyzer",)
     roles = [role for role in opened if getattr(following.keys, role) != getattr(before.keys, role)]
     if not roles:
         return

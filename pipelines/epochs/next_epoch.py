@@ -115,7 +115,7 @@ def follow(
         return None
     keys = keys_of(deployment, campaign, now)
     # Clients do not report listed items for discovery, so only estimates can show that an item is unused.
-    windows = () if campaign.mechanism is None else _windows(fold, deployment, tracked)
+    windows = () if "reports" not in campaign.streams else _windows(fold, deployment, tracked)
     kept = tracked.kept(windows, part.unseen_windows)
     given = [one.item for one in tracked.items if one.source == "given"]
     wanted = decisions.admitted(kept, given, listed, part.most_additions, not part.review)
@@ -319,6 +319,7 @@ def _made(
             Path(scratch),
             mechanism=None if campaign.mechanism is None else campaign.mechanism.name,
             epsilon=None if campaign.mechanism is None else campaign.mechanism.epsilon,
+            noise=campaign.noise,
             dictionary=listed,
             number=campaign.number,
             url=campaign.url,

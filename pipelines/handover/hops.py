@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from keys.roles import SigningRole
 
 
-HopName = Literal["shuffle", "release", "discover", "analyze"]
+HopName = Literal["shuffle", "release", "discover", "mix", "analyze"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Hop:
     """One party's step on a batch.
 
     Attributes:
-        input: the hop that wrote the input; None: collectors wrote it, as segments.
+        input: the hop that wrote the input; None: collectors wrote it, as segments. With noise, "analyze" reads "mix".
         stream: the stream that a batch must have for the hop to run; None: any stream.
         signer: role of the key that signs the output for another party; None: no other party reads the output.
     """
@@ -44,22 +44,47 @@ _HOPS = (
     Hop("shuffle", "shuffler", "shuffled", signer="shuffler"),
     Hop("release", "aux-server", "released", input="shuffle", stream="discovery", signer="aux_signer"),
     Hop("discover", "analyzer", "found", input="release", stream="discovery"),
+    Hop("mix", "aux-server", "mixed", input="shuffle", stream="reports", signer="aux_signer"),
     Hop("analyze", "analyzer", "results", input="shuffle", stream="reports"),
 )
 CHAIN: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS}
 """The hops by name, in the order in which they run."""
 HANDED_ON: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS if hop.signer}
 """The hops whose output another party reads; retention deletes these outputs."""
-CHARGING: frozenset[HopName] = frozenset(("release", "discover", "analyze"))
+CHARGING: frozenset[HopName] = frozenset(("release", "discover", "mix", "analyze"))
 """The hops that charge the ledger."""
-READERS: Mapping[Stream, HopName] = {hop.stream: hop.name for hop in _HOPS if hop.stream and hop.input == "shuffle"}
-"""For each stream, the hop that reads the stream from the shuffler's output."""
+
+
+def path_of(stream: Stream, noise: bool) -> tuple[HopName, ...]:
+    """Return the hops that count a stream's reports, in their order.
+
+    Args:
+        noise: whether the campaign has noise of the mixes.
+    """
+    if stream == "discovery":
+        return "shuffle", "release"
+    return ("shuffle", "mix", "analyze") if noise else ("shuffle", "analyze")
+
+
+def input_of(hop: HopName, noise: bool) -> HopName | None:
+    """Return the hop that wrote a hop's input; None: collectors wrote it. `noise` is as in `path_of`."""
+    return "mix" if noise and hop == "analyze" else CHAIN[hop].input
+
+
+def readers_of(hop: str, streams: Container[Stream], noise: bool) -> list[Hop]:
+    """Return the hops that read a hop's output, if it has these streams; `noise` is as in `path_of`."""
+    return [
+        one
+        for one in _HOPS
+        if input_of(one.name, noise) == hop and one.stream in streams and (noise or one.name != "mix")
+    ]
 
 
 def hop_names(campaign: Campaign, parties: Container[Party]) -> list[HopName]:
     """Return the hops that these parties run on a campaign's batches, in the order of the hops."""
-    streams = {None, *campaign.streams}
-    return [hop.name for hop in _HOPS if hop.stream in streams and hop.party in parties]
+    counting = {hop for stream in campaign.streams for hop in path_of(stream, campaign.noise is not None)}
+    wanted = counting | ({"discover"} if campaign.discovery is not None else set())
+    return [hop.name for hop in _HOPS if hop.name in wanted and hop.party in parties]
 
 
 def output_of(deployment: Deployment, hop: HopName, batch: Batch) -> str:

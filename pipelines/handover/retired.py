@@ -41,7 +41,7 @@ class RetiredBatch:
     """A batch that nobody can open, because the key of its campaign was destroyed.
 
     Attributes:
-        hop: the hop whose summary is written: analyze, release or discover.
+        hop: the hop whose summary is written: analyze, mix, release or discover.
         to: where the summary is written.
         signed_by: public keys of the party before; empty: signatures are not checked.
         released: whether the input is the auxiliary server's release, which the analyzer would open.
@@ -70,14 +70,14 @@ def account_retired(batch: RetiredBatch) -> NoReturn:
     """
     campaign, hop, to, out, released = batch.campaign, batch.hop, batch.to, batch.to.out, batch.released
     require_free(out, to.overwrite, (hop,), (batch.input_directory,))
-    folder = "bins" if released else "reports" if hop == "analyze" else "discovery"
-    before = "release" if released else "shuffle"
+    folder = "bins" if released else "reports" if hop in ("analyze", "mix") else "discovery"
+    before = "release" if released else "mix" if hop == "analyze" and campaign.noise is not None else "shuffle"
     upstream = read_upstream(batch.input_directory, before, campaign, batch.signed_by, folder)
     source = folder_of(batch.input_directory, upstream)
     summary = _of_bins(campaign, upstream, source) if released else _of_reports(campaign, upstream, hop, source)
     number = (summary.rejected if summary.bins is None else summary.bins.rejected)[REASON]
     with staged(out, to.overwrite, to.writer) as directory:
-        summary = hand_on(directory, to, ("bins",), summary)
+        summary = hand_on(directory, to, ("reports" if hop == "mix" else "bins",), summary)
     where = storage.join(out, SUMMARY) if storage.is_remote(out) else str(Path(out) / SUMMARY)
     what = "released records" if released else "reports"
     said = f"{batch.retired}: {number} {what} are counted as {REASON} in {where}"
@@ -85,7 +85,7 @@ def account_retired(batch: RetiredBatch) -> NoReturn:
 
 
 def _of_reports(campaign: Campaign, upstream: HopSummary, hop: str, source: str) -> HopSummary:
-    stream: Stream = "reports" if hop == "analyze" else "discovery"
+    stream: Stream = "reports" if hop in ("analyze", "mix") else "discovery"
     files = find_files(storage.join(source, stream), SEALED[stream])
     check_complete(upstream, campaign, stream, files, exact=True)
     number = upstream.accepted_of(stream)

@@ -66,6 +66,7 @@ class Statement(Part):
         hop: in a statement, the hop that the party ran; in a receipt, the hop that wrote the party's input.
         summary: digest of the summary of that hop; null: the batch had no input for the hop.
         streams: counts of the hop; empty in a receipt.
+        dummies: as in the hop's summary; None in a receipt, and without noise, and then not in the file.
         taken: in a receipt, how many records the party read as its input.
         after: the entry of the party's log after which the message was written.
     """
@@ -79,6 +80,7 @@ class Statement(Part):
     at: AwareDatetime
     summary: Hex32 | None
     streams: Annotated[dict[Stream, StreamCounts], Field(max_length=2)] = Field(default_factory=dict)
+    dummies: Count | None = None
     taken: Count | None = None
     after: NamedEntry
 
@@ -120,7 +122,8 @@ class Named(NamedTuple):
 def put(deployment: Deployment, said: Statement, signer: KeyReference | None) -> None:
     """Write a statement or receipt for other parties, but its signature first."""
     path = deployment.folder(FOLDERS[said.kind], said.party, said.campaign, said.name)
-    data = said.model_dump_json().encode() + b"\n"
+    # Without noise, parties of an earlier version must be able to read it.
+    data = said.model_dump_json(exclude={"dummies"} if said.dummies is None else None).encode() + b"\n"
     if signer is not None:
         signature = signer.sign(data, said.kind)
         storage.write_whole(path + SIGNATURE, [signature.model_dump_json().encode() + b"\n"])

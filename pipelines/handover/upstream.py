@@ -120,8 +120,10 @@ def check_complete(
     Raises:
         UsageError: the files hold too few records, so a file is missing; or, if `exact`, too many, so a file was added.
     """
-    forwarded = upstream.accepted_of(stream)
-    lengths = (campaign.sealed_bytes(stream), envelope_dtype(campaign.sealed_bytes(stream)).itemsize)
+    forwarded = upstream.accepted_of(stream) + (upstream.dummies or 0 if stream == "reports" else 0)
+    lengths = [campaign.sealed_bytes(stream), envelope_dtype(campaign.sealed_bytes(stream)).itemsize]
+    if stream == "reports" and campaign.noise is not None:
+        lengths += [campaign.layer_bytes, campaign.box_bytes]
     found = total_records(
         file for file in files if file.header.campaign == campaign.fingerprint and file.header.record_bytes in lengths
     )

@@ -67,6 +67,10 @@ class AnalyzeSteps(OpeningSteps):
     columns: UInt64Array
 
     @property
+    def record_bytes(self) -> int:
+        return self.campaign.stratum_bytes("reports") + self.campaign.box_bytes
+
+    @property
     def follows_from(self) -> tuple[bytes, ...]:
         return self.key.id.encode(), self.columns.tobytes()
 
@@ -126,8 +130,9 @@ class AnalyzeJob(OpeningJob):
         does = self.steps
         found = gather_sums(does.mechanism, does.columns, storage.join(place.directory, ".tally"))
         accepted, campaign, directory = counts["reports"].accepted, self.campaign, place.directory
-        if (reports := sum(one.reports for one in found.values())) != accepted:
-            raise HushcountError(f"the tally holds {reports} reports, must hold {accepted}: report this bug")
+        counted = accepted + (self.upstream.dummies or 0)
+        if (reports := sum(one.reports for one in found.values())) != counted:
+            raise HushcountError(f"the tally holds {reports} reports, must hold {counted}: report this bug")
         atoms = self._atoms(found)
         if campaign.stratum_bytes("reports"):
             counts = {"reports": counts["reports"].rejecting("small_atom", sum(one.reports for _, one in atoms))}
@@ -161,7 +166,7 @@ class AnalyzeJob(OpeningJob):
         items, senders = self.steps.columns, self.upstream.senders
         if not self.campaign.stratum_bytes("reports"):
             ((_, one),) = atoms
-            return Tally(one.counts, one.reports, items, senders)
+            return Tally(one.counts, one.reports - (self.upstream.dummies or 0), items, senders)
         return Tally.of([AtomTally(strata, one.reports, one.counts) for strata, one in atoms], items, senders)
 
 
@@ -227,7 +232,8 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
     if asked is None and (nothing_found or revealed is not None):
         asked = np.empty(0, dtype=np.uint64)
     steps = analyze_steps(campaign, reference, asked, grouped)
-    upstream = read_upstream(input_directory, "shuffle", campaign, signed_by, "reports")
+    before = "shuffle" if campaign.noise is None else "mix"
+    upstream = read_upstream(input_directory, before, campaign, signed_by, "reports")
     reports = storage.join(folder_of(input_directory, upstream), "reports")
     files = find_files(reports, SEALED["reports"])
     # The ledger computes the cost of the release from the number of reports that the hop before states, so check that

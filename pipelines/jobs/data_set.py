@@ -102,7 +102,7 @@ def _part(columns: Mapping[str, Any], source: str, rows: int, *, other: bool = F
 def _whole(rows: pa.Table, campaign: Campaign, window: Window | None, reports: int, levels: Levels) -> pa.Table:
     """Return the rows, and add the columns of the schema that have one value for all rows or are computed."""
     size, of_row = len(rows), schema()
-    name = "" if campaign.mechanism is None else campaign.mechanism.name
+    part, noise = campaign.mechanism, campaign.noise
     count, *errors = (rows[name].to_numpy() for name in ("count", "standard_error", "collision_error"))
     shared = {
         "campaign": campaign.id,
@@ -114,9 +114,9 @@ def _whole(rows: pa.Table, campaign: Campaign, window: Window | None, reports: i
         "reports": reports,
         "confidence": levels.confidence,
         "repeated": campaign.memory,
-        "pool": frequency_oracle(name).seeded,
-        "mechanism": name,
-        "epsilon": campaign.require_frequency().epsilon,
+        "pool": part is not None and frequency_oracle(part.name).seeded,
+        "mechanism": "noise" if part is None else part.name,
+        "epsilon": campaign.require_frequency().epsilon if noise is None else noise.epsilon,
     }
     made = {name: pa.repeat(pa.scalar(value, of_row.field(name).type), size) for name, value in shared.items()}
     made |= {"share": pa.array(count / reports), "variance": pa.array(errors[0] ** 2 + errors[1] ** 2)}

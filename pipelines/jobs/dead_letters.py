@@ -141,6 +141,8 @@ def replay(
         raise UsageError(f"stream is {stream}, campaign {campaign.id} has {', '.join(campaign.streams)}")
     if campaign.stratum_bytes(stream):
         raise UsageError(f"campaign {campaign.id} has public axes: its dead letters do not tell their stratum any more")
+    if stream == "reports" and campaign.noise is not None:
+        raise UsageError(f"campaign {campaign.id} has noise: a batch without the mixes' dummies would show its reports")
     if reason not in _REPLAYED:
         raise UsageError(f"reason is {reason!r}, must be one of {', '.join(_REPLAYED)}: others cannot be cured")
     require_free(out, overwrite, ("shuffle",), (directory, campaign_path))

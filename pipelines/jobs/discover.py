@@ -11,7 +11,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from aux_server.count_bins import CountBins
-from aux_server.drawing import Draw
+from aux_server.drawing import draw_context
 from aux_server.keep import Release
 from aux_server.open_pairs import OpenPairs
 from hushcount.campaigns.campaign import Campaign, Stream
@@ -211,9 +211,8 @@ class ReleaseJob(OpeningJob):
     evaluator: Evaluator | None
 
     def order(self, directory: str) -> Order:
-        key, rule = self.steps.key, self.steps.rule
-        draw = Draw.of(key, self.campaign.fingerprint, rule, manifest_in(self.folder))
-        return Order(directory, draw=draw.context)
+        rule = self.steps.rule
+        return Order(directory, draw=draw_context(self.campaign.fingerprint, rule, manifest_in(self.folder)))
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         campaign, drawn, bins = self.campaign, _drawn_to(place), storage.join(place.directory, BINS)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from apache_beam.transforms.window import BoundedWindow
 
-from aux_server.drawing import Draw
+from hushcount.draws import Draw
 from keys.directories import KeyReference
 from pipelines.files.orders import Orders, number_of
 

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.dictionary import read_lines
-from hushcount.clock import MACHINE
+from hushcount.clock import MACHINE, Clock
 from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, client_token, envelope_dtype
 from hushcount.errors import UsageError
 from hushcount.many_clients import ManyClients
@@ -211,6 +211,17 @@ class Encode(beam.DoFn):
         values = [measured(campaign, value).value for value in values]
         sent = [None if value not in listed and campaign.is_too_long(value) else value for value in values]
         return self._client.discovery_reports(sent, self._threads), sent.count(None)
+
+
+def envelopes_of(campaign: Campaign, values: list[str], clock: Clock) -> bytes:
+    """Return an envelope with a frequency report of each value, each of another client.
+
+    Args:
+        clock: tells the window that reports of a campaign with noise name.
+    """
+    senders, values, _ = _parse([value.encode() for value in values], False, campaign.fingerprint)
+    client = ManyClients(campaign, seal_rows=sealing_for(len(values)), clock=clock)
+    return _envelopes(senders, client.measured(values, available_threads()), 0)
 
 
 def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], Counter[Reason]]:

@@ -13,10 +13,10 @@ import pyarrow as pa
 from hushcount.arrays import IntArray
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
-from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.found_counts import combine, count_estimates, unbiased_from
 from hushcount.errors import FormatError
 from hushcount.items import may_be_item
+from hushcount.maths.count_laws import CountLaw
 from hushcount.privacy.unit import rule_of, unit_of
 from hushcount.senders import Senders
 from pipelines.files import storage

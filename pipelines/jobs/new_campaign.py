@@ -15,6 +15,7 @@ from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dic
 from hushcount.campaigns.parts import (
     COLLECTOR,
     USUAL_VALUE_BYTES,
+    NoisePart,
     NumberPart,
     PassesPart,
     SamplePart,
@@ -42,6 +43,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     *,
     mechanism: str | None = None,
     epsilon: float | None = None,
+    noise: NoisePart | None = None,
     dictionary: Path | Dictionary | None = None,
     number: NumberPart | None = None,
     url: UrlPart | None = None,
@@ -63,8 +65,9 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     Args:
         keys: the parties' public keys.
         directory: directory of the campaign file and its dictionary.
-        mechanism: a name of the catalogue, or None for discovery only.
+        mechanism: a name of the catalogue, or None with noise and for discovery only.
         epsilon: local budget of one report; given if and only if a mechanism is given.
+        noise: of the mixes, in place of a mechanism.
         dictionary: known items, or a file of them (`read_listed`); None for the open domain. The items are written in
             random order to a file of the campaign's own, beside the campaign file.
         number: values are numbers, and the known items are the names of their bins; without a dictionary.
@@ -100,6 +103,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         "epoch": epoch,
         "keys": _keys(keys, oblivious),
         "shuffle": shuffle or {},
+        "noise": noise,
         "collectors": list(collectors),
         "passes": passes,
         "windows": windows,

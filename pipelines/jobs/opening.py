@@ -36,11 +36,16 @@ class OpeningSteps(Steps):
     def inputs(self) -> tuple[str, ...]:
         return (self.stream,)
 
+    @property
+    def record_bytes(self) -> int:
+        """The length of each record that this party reads."""
+        return self.campaign.sealed_bytes(self.stream)
+
     def opened(
         self, files: Mapping[str, PCollection], where: Where, opens: beam.DoFn
     ) -> tuple[dict[str, PCollection], Any]:
         """Return the outputs of `ReadFiles`, and the outputs of the step `opens`: accepted, counts, opening, dead."""
-        length = self.campaign.sealed_bytes(self.stream)
+        length = self.record_bytes
         read = files[self.stream] | "read" >> where.read(self.campaign, length)
         opened = beam.ParDo(opens).with_outputs("counts", "opening", "dead", main="accepted")
         return read, read["blocks"] | "open" >> opened
@@ -58,7 +63,7 @@ class OpeningSteps(Steps):
         counts = (read["counts"], opened.counts, *further) | "all counts" >> beam.Flatten()
         labelled = where.counted(counts, stream)
         allowed = enough(labelled, stream, campaign) if where.open else None
-        length = campaign.sealed_bytes(stream)
+        length = self.record_bytes
         dead = (
             read["dead"] | "stream of dead" >> beam.Map(of_stream, stream).with_output_types(Dead),
             opened.dead | "length of dead" >> beam.Map(of_stream_and_length, stream, length).with_output_types(Dead),
@@ -103,7 +108,7 @@ class OpeningJob(BatchJob):
         return {self.stream: self.files}
 
     def counted(self, sums: Mapping[str, int]) -> tuple[dict[Stream, StreamCounts], Opening]:
-        """Check the counts, and return the counts of the stream and of the opened boxes.
+        """Check the counts, and return the counts of the stream, without dummies, and of the opened boxes.
 
         If this call raises no error, every record was read once and undamaged, and enough reports were accepted for a
         result.
@@ -117,5 +122,7 @@ class OpeningJob(BatchJob):
         require_read_once(self.stream, mine.received, self.records)
         require_undamaged(self.folder, mine.rejected)
         opening = opening_of(sums, mine)
+        if self.stream == "reports" and (dummies := self.upstream.dummies):
+            mine = counts[self.stream] = mine.without(dummies)
         require_minimum(self.hop, self.campaign, self.stream, mine, self.upstream, opening)
         return counts, opening

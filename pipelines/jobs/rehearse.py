@@ -87,19 +87,21 @@ def rehearse(
 
     Each party is rehearsed separately: temporary keys replace the keys of the other party and of the evaluator. The
     made-up reports belong to a twin of the campaign. The twin has the same keys, mechanism, dictionary and discovery,
-    but a minimum batch of one, and its keys are valid now. The twin's fingerprint differs from the campaign's, so no
+    but a minimum batch of one, and its keys are valid now. It has no noise of the mixes, which only runs add.
+    The twin's fingerprint differs from the campaign's, so no
     batch of the real campaign accepts the made-up reports.
 
     Args:
         campaign_path: the campaign file of the next epoch.
         sources: key directories or env:NAME; each party's key is searched in all of them.
-        roles: roles of the parties to rehearse; in a campaign without discovery the auxiliary server is skipped.
+        roles: roles of the parties to rehearse; without discovery and noise the auxiliary server is skipped.
 
     Raises:
         UsageError: the campaign file cannot be used, or no party in `roles` has reports to open.
     """
     campaign = Campaign.read(campaign_path)
-    wanted = [role for role in roles if role == "analyzer" or campaign.discovery is not None]
+    mixes = campaign.discovery is not None or campaign.noise is not None
+    wanted = [role for role in roles if role == "analyzer" or mixes]
     if not wanted:
         raise UsageError(f"campaign {campaign.id} has no discovery, so the auxiliary server has no reports to open")
     if "analyzer" in wanted and campaign.discovery is not None:
@@ -161,9 +163,14 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
         key |= {"not_before": (now - timedelta(days=1)).isoformat(), "not_after": (now + timedelta(days=1)).isoformat()}
     if data["discovery"] is not None and data["discovery"]["hash_key_commitment"] is not None:
         data["discovery"] |= {"hash_key": hex_seed(SystemWords()), "hash_key_commitment": None}
+    if campaign.noise is not None:
+        # A report of this mechanism is a box of the same form.
+        data |= {"noise": None, "mechanism": {"name": "grr", "epsilon": 1.0}}
     if role == "aux_server":
-        # The auxiliary server opens no frequency reports and may lack the dictionary.
-        data |= {"mechanism": None, "dictionary": None}
+        # The auxiliary server opens no plain reports and may lack the dictionary. Layers open as discovery reports do.
+        keyed = {"epsilon": 1.0, "delta": 1e-8, "hash_key": hex_seed(SystemWords())}
+        data |= {"mechanism": None, "dictionary": None, "number": None, "axes": None}
+        data["discovery"] = data["discovery"] or keyed
     elif data["dictionary"] is not None:
         name = data["dictionary"]["path"]
         (directory / name).symlink_to((beside / name).absolute())

@@ -45,7 +45,7 @@ def render(page: Page) -> str:
     estimates = [_estimates(page)] if page.mean is None else []
     blocks = (*_mean(page), *estimates, *_found(page), _hops(page))
     panel = Panel("result", "", Guarantee.of(page.summary.stated), blocks)
-    title = f"{page.campaign.id}, epoch {page.campaign.epoch}"
+    title = f"{page.campaign.heading}, epoch {page.campaign.epoch}"
     return page_of(title, (), [panel], f"Campaign fingerprint {page.campaign.fingerprint.hex()}")
 
 

@@ -196,9 +196,11 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     told = bool(campaign.stratum_bytes("reports"))
     if told != bool(tally.atoms) or max(strata, default=0) >= campaign.public_strata:
         raise FormatError(f"tally {path} has {len(tally.atoms)} atoms of other strata than this campaign: restore it")
-    if tally.counts.size and not 0 <= tally.counts.min() <= tally.counts.max() <= tally.reports:
-        # With every encoder, a report adds at most 1 to a cell, so no count exceeds the number of reports.
-        raise FormatError(f"tally {path} has counts outside 0..{tally.reports}, the number of its reports: restore it")
+    # With every encoder, a report or a dummy adds at most 1 to a cell, so no count exceeds their number.
+    dummies = 0 if encoder.noise is None else encoder.noise.mixes * encoder.noise.most_dummies(encoder.cells)
+    most, of = tally.reports + dummies, "reports and dummies" if dummies else "reports"
+    if tally.counts.size and not 0 <= tally.counts.min() <= tally.counts.max() <= most:
+        raise FormatError(f"tally {path} has counts outside 0..{most}, the number of its {of}: restore it")
     if not campaign.reaches_minimum(least := min((atom.reports for atom in tally.atoms), default=tally.reports)):
         raise TooFewOpened(
             f"tally {path} has {least} reports, fewer than the minimum batch, {campaign.shuffle.minimum_batch}: "

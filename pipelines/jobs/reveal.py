@@ -13,9 +13,9 @@ from apache_beam.transforms.window import BoundedWindow
 
 from analyzer.reveal import Reveal, verify
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.pairs import DiscoveryFormat, split_released
 from hushcount.errors import UsageError
+from hushcount.maths.count_laws import CountLaw
 from hushcount.senders import Senders
 from keys.directories import KeyReference
 from pipelines.files import storage

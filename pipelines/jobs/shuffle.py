@@ -12,6 +12,8 @@ from apache_beam.pvalue import PCollection
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.envelopes import ENVELOPES, envelope_dtype, sealed_offset
+from hushcount.collection.windows import window_start
+from hushcount.draws import Draw
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.senders import Senders
 from pipelines.engine.group_through_files import GroupThroughFiles
@@ -23,9 +25,11 @@ from pipelines.handover.batch_file import BatchFile, batch_files, collected, rel
 from pipelines.handover.upstream import check_complete, read_upstream, senders_of
 from pipelines.jobs.dead_letters import FOLDER as DEAD_LETTERS
 from pipelines.jobs.dead_letters import kept_of
+from pipelines.jobs.dummies import MixDraw, add_dummies, form_of, noise_context
 from pipelines.jobs.job import Finished, Place
 from pipelines.jobs.together import BatchJob, Lost, Steps, Where
 from pipelines.ledger.charging import Charging
+from pipelines.ledger.draws import manifest_of
 from pipelines.outputs.counting import require_read_once
 from pipelines.outputs.counts import SEALED, counts_of
 from pipelines.outputs.dead_letter_files import Dead, WriteDeadLetter, of_stream
@@ -34,7 +38,7 @@ from pipelines.outputs.staging import BY_HAND, SUMMARY, Output, Writer, require_
 from pipelines.outputs.summary import Atom, HopSummary, make_summary
 from pipelines.outputs.withheld import enough
 from shuffler.atoms import in_atoms, partition
-from shuffler.mix import IN_STRATUM, LOST_TO
+from shuffler.mix import DUMMIES, IN_STRATUM, LOST_TO
 from shuffler.separate import Report
 from shuffler.shuffle import Shuffle
 
@@ -51,7 +55,12 @@ _Input = tuple[Files, Files, HopSummary | None]
 class ShuffleSteps(Steps):
     """Shuffle each stream by itself, without copies of reports that earlier batches released."""
 
-    follows_from = ()
+    mix: MixDraw | None = None
+
+    @property
+    def follows_from(self) -> tuple[bytes, ...]:
+        # A batch with noise has a graph of its own.
+        return () if self.mix is None else (self.mix.draw.context,)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -66,15 +75,23 @@ class ShuffleSteps(Steps):
             read = files[stream] | f"read {stream}" >> where.read(
                 campaign, envelope_dtype(length).itemsize, sealed_offset(length)
             )
-            blocks = read["blocks"]
+            mix = self.mix if stream == "reports" else None
+            report, grouping = report_of(campaign, stream, mix), GroupThroughFiles(where.spill)
+            blocks = {"envelopes": read["blocks"]}
             if again in files:
-                before = files[again] | f"read {again}" >> where.read(campaign, length)
-                blocks = {"envelopes": blocks, "released": before["blocks"]}
+                before = files[again] | f"read {again}" >> where.read(campaign, report.kept_bytes)
+                blocks["released"] = before["blocks"]
                 counts.append(where.counted(before["counts"], again))
+            if mix is not None:
+                blocks["dummies"] = add_dummies(files[stream].pipeline, form_of(campaign, mix.begins), mix.draw)
             numbers[stream] = where.places_of(_SHARD_RECORDS, stream, again)
-            report, grouping = report_of(campaign, stream), GroupThroughFiles(where.spill)
             mixed = blocks | f"shuffle {stream}" >> Shuffle(
-                report, campaign.shuffle.cap, numbers[stream], grouping, where.meets
+                report,
+                campaign.shuffle.cap,
+                numbers[stream],
+                grouping,
+                where.meets,
+                None if mix is None else mix.words,
             )
             shards[stream] = mixed["shards"]
             both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
@@ -90,7 +107,7 @@ class ShuffleSteps(Steps):
                 where.folder(stream),
                 SEALED[stream],
                 campaign,
-                campaign.sealed_bytes(stream),
+                report_of(campaign, stream, self.mix).kept_bytes,
                 numbers[stream],
                 allowed,
             )
@@ -140,7 +157,8 @@ class ShuffleJob(BatchJob):
         in_strata = _in_strata(sums)
         # Leave out the counts of copies by earlier batch, because these copies are also counted as duplicates, and
         # those of strata, because their reports are also counted as accepted.
-        further = LOST_TO, IN_STRATUM
+        further = LOST_TO, IN_STRATUM, DUMMIES
+        dummies = sums.get(f"reports:{DUMMIES}")
         sums = {name: number for name, number in sums.items() if not name.partition(":")[2].startswith(further)}
         counts = counts_of(sums, tuple(self.files))
         for stream, counted in counts.items():
@@ -161,15 +179,16 @@ class ShuffleJob(BatchJob):
                 storage.remove_directory(storage.join(directory, folder))
         for stream, counted in counts.items():
             written = total_records(find_files(storage.join(directory, stream), SEALED[stream]))
-            if written != counted.accepted:
+            wanted = counted.accepted + (dummies or 0 if stream == "reports" else 0)
+            if written != wanted:
                 # The numbers differ if the engine lost grouped data, or ran a step a second time on other input.
-                raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written: run again")
+                raise HushcountError(f"{stream}: {written} of {wanted} reports were written: run again")
         atoms: tuple[Atom, ...] = ()
         if "reports" in counts and campaign.stratum_bytes("reports"):
             atoms = _told_by_atom(campaign, storage.join(directory, "reports"), in_strata)
             counts["reports"] = counts["reports"].rejecting("small_atom", sum(atom.reports for atom in atoms))
         summary = make_summary("shuffle", campaign, counts, None, self.upstream, self.senders)
-        summary = replace(summary, atoms=atoms)
+        summary = replace(summary, atoms=atoms, dummies=dummies if "reports" in counts else None)
         return Finished(replace(summary, dead_letters=kept_of(directory, counts), left_out=left_out), tuple(counts))
 
 
@@ -215,12 +234,36 @@ def plan_shuffle(
     return ShuffleJob(
         campaign=campaign,
         to=Output(out, overwrite, writer, signer),
-        steps=ShuffleSteps(campaign=campaign),
+        steps=ShuffleSteps(campaign=campaign, mix=_mix(campaign, source, signer, files)),
         files=files,
         released=released,
         upstream=upstream,
         senders=senders,
     )
+
+
+def _mix(campaign: Campaign, source: str | BatchFile, key: KeyReference | None, files: Files) -> MixDraw | None:
+    """Return what the shuffler adds to a batch; None: the campaign has no noise.
+
+    Raises:
+        UsageError: the shuffler has no key, or the input is no batch of `hushcount run`, whose log has each batch once.
+    """
+    if campaign.noise is None:
+        return None
+    if not isinstance(source, BatchFile):
+        raise UsageError(
+            f"campaign {campaign.id} has noise: run hushcount run, whose log makes each batch once; a batch that is "
+            "made again from other reports would show which reports are dummies"
+        )
+    if key is None:
+        raise UsageError(
+            f"campaign {campaign.id} has noise, and the shuffler no key to draw it with: make one with hushcount keys "
+            "new --role handing-on, and name it in sign_with"
+        )
+    begins = int(window_start(source.window).timestamp())
+    # Of these files alone: what earlier batches released of discovery is in another order after a repetition.
+    read = manifest_of([file.path for file in files.get("reports", ())])
+    return MixDraw(Draw(key, noise_context(campaign, "shuffle", begins, read)), begins)
 
 
 def _in_strata(sums: Mapping[str, int]) -> dict[int, int]:
@@ -245,10 +288,11 @@ def _told_by_atom(campaign: Campaign, folder: str, in_strata: Mapping[int, int])
     return tuple(Atom(one, sum(in_strata.get(stratum, 0) for stratum in one)) for one in atoms)
 
 
-def report_of(campaign: Campaign, stream: Stream) -> Report:
+def report_of(campaign: Campaign, stream: Stream, mix: MixDraw | None = None) -> Report:
     """Return the form of a stream's reports, as the shuffler sees them."""
     strata = campaign.public_strata if campaign.stratum_bytes(stream) else 1
-    return Report(campaign.sealed_bytes(stream), strata)
+    begins = mix.begins if mix is not None and stream == "reports" else None
+    return Report(campaign.sealed_bytes(stream), strata, begins)
 
 
 def _require_released(sums: Mapping[str, int], released: Files) -> None:
@@ -276,7 +320,9 @@ def _batch_input(batch: BatchFile, campaign: Campaign) -> _Input:
     streams = tuple(stream for stream in campaign.streams if batch.segments.get(stream))
     if not streams:
         raise NotYet(f"batch {batch.name} has no segment: nothing was released", campaign.streams)
-    released = {stream: _released_files(batch, stream, summaries) for stream in streams if batch.earlier}
+    # With noise a report names its window, so no other batch holds a copy that could be forwarded.
+    compared = [stream for stream in streams if stream != "reports" or campaign.noise is None]
+    released = {stream: _released_files(batch, stream, summaries) for stream in compared if batch.earlier}
     return {stream: batch_files(batch, stream) for stream in streams}, released, collected(batch)
 
 

@@ -55,6 +55,12 @@ class StreamCounts:
             rejected[reason] = further
         return StreamCounts(self.received, kept, dict(sorted(rejected.items())))
 
+    def without(self, dummies: int) -> StreamCounts:
+        """Return the counts of clients' reports: of the accepted records, so many are dummies of mixes before."""
+        if dummies > self.accepted:
+            raise CountsError(f"{dummies} dummies were handed on, and only {self.accepted} records could be opened")
+        return StreamCounts(self.received - dummies, self.accepted - dummies, self.rejected)
+
 
 @dataclass(frozen=True)
 class Opening:
@@ -125,7 +131,10 @@ class BinCounts:
 class HopCounts:
     """Counts of a hop, for all streams together and for each stream that the hop read.
 
-    `opening` is None if the hop opens no reports, or if its summary lacks the field.
+    Attributes:
+        opening: how many boxes each engine opened; None: the hop opens no reports, or its summary lacks the field.
+        dummies: number of dummies among the records that the hop wrote or tallied, of all mixes; the counts are without
+            them. None: without noise.
     """
 
     hop: Annotated[str, StringConstraints(pattern=r"^[a-z]{1,16}$")]
@@ -134,6 +143,7 @@ class HopCounts:
     rejected: Rejected
     streams: Mapping[Stream, StreamCounts]
     opening: Opening | None = field(default=None, kw_only=True)
+    dummies: Count | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, hop: str, streams: Mapping[Stream, StreamCounts], opening: Opening | None = None) -> HopCounts:
@@ -148,12 +158,19 @@ class HopCounts:
     @property
     def counts(self) -> HopCounts:
         """The counts of this hop, without the other fields of a summary."""
-        return HopCounts(self.hop, self.received, self.accepted, self.rejected, self.streams, opening=self.opening)
+        return HopCounts(
+            self.hop,
+            self.received,
+            self.accepted,
+            self.rejected,
+            self.streams,
+            opening=self.opening,
+            dummies=self.dummies,
+        )
 
     def data(self) -> dict[str, Any]:
         """Return the counts as JSON data."""
-        data = asdict(self.counts)
-        return data if self.opening is not None else {name: data[name] for name in data if name != OPENING}
+        return {name: value for name, value in asdict(self.counts).items() if value is not None}
 
     def accepted_of(self, stream: str) -> int:
         """Return how many records of a stream were accepted; 0 if the hop did not read the stream."""

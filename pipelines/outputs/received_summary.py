@@ -20,10 +20,10 @@ from pipelines.outputs.summary import RUN_FOLDER, HopSummary, digest_of_json
 _READ = (
     "hop", "received", "accepted", "rejected", "streams", "campaign", "epoch", "fingerprint", "upstream", "made_from",
     "left_out", "released", "bins", "batch", "window", "folder", "files", "opening", "shuffled",
-    "atoms",
+    "atoms", "dummies",
 )  # fmt: skip
 """The fields that are read from a summary; a summary may have further fields."""
-COUNTED = ("hop", "received", "accepted", "rejected", "streams", "opening")
+COUNTED = ("hop", "received", "accepted", "rejected", "streams", "opening", "dummies")
 """The fields of a summary that are counts."""
 
 
@@ -83,7 +83,7 @@ def _read(data: Mapping[str, Any], path: str) -> HopSummary:
 
 def _charged(data: Mapping[str, Any]) -> str | None:
     """Return the manifest under which the auxiliary server charged its release; None: the summary has no charge."""
-    ledger = data.get("ledger") if data.get("hop") == "release" else None
+    ledger = data.get("ledger") if data.get("hop") in ("release", "mix") else None
     charged = ledger.get("charged") if isinstance(ledger, dict) else None
     manifest = charged.get("manifest") if isinstance(charged, dict) else None
     return manifest if isinstance(manifest, str) and re.fullmatch("[0-9a-f]{64}", manifest) else None

@@ -237,6 +237,7 @@ class HopSummary(HopCounts):
             "accepted": self.accepted,
             "rejected": self.rejected,
             "streams": {name: asdict(counts) for name, counts in self.streams.items()},
+            **({} if self.dummies is None else {"dummies": self.dummies}),
             **self.senders.data(),
             "cap": self.cap,
             "privacy": self.privacy and self.privacy.data(),
@@ -323,7 +324,9 @@ def make_summary(
         bound, part = influence(campaign.frequency, campaign.cells_an_item), forged_part(campaign.asked)
         # Every reader must see how far forged reports change counts, because the statement assumes honest reports.
         privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound, campaign.asked, whose.way)))
-    total = HopCounts.of(hop, streams, opening)
+    # The analyzer's counts are beside the dummies of both mixes, whether it has a result or not.
+    dummies = upstream.dummies if upstream is not None and hop == "analyze" else None
+    total = replace(HopCounts.of(hop, streams, opening), dummies=dummies)
     return HopSummary(
         **vars(total),
         campaign=campaign.id,

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from pipelines.files import storage
-from pipelines.handover.hops import CHAIN, HopName
+from pipelines.handover.hops import CHAIN, HopName, input_of
 from pipelines.handover.parties import hand_on, signer_of
 from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
 from pipelines.jobs.together import BatchJob, Outcome, on_engine, run_together
@@ -83,9 +83,10 @@ def _checked(one: Attempt, outcome: Outcome) -> Outcome:
         summary = outcome.summary
         if isinstance(summary, Withheld):
             summary = _withheld(one.to, summary)
-        if isinstance(summary, HopSummary) and (source := CHAIN[one.hop].input) is not None:
+        task = one.task
+        source = input_of(one.hop, task.campaign.noise is not None)
+        if isinstance(summary, HopSummary) and source is not None:
             # The input may have been exchanged since it was first checked, so the input is checked again.
-            task = one.task
             require_stated(task.stated, source, task.batch, summary.made_from, task.output(source))
     except Exception as error:
         return Outcome(error)
@@ -97,10 +98,10 @@ def _console(attempts: Sequence[Attempt]) -> Console | None:
 
 
 def _withheld(to: Output, few: Withheld) -> HopSummary:
-    # If a release is withheld, the files that the job had already written are not used.
+    # If a release or a mix is withheld, the files that the job had already written are not used.
     storage.remove_directory(to.out)
     with staged(to.out, False, to.writer) as directory:
-        return hand_on(directory, to, ("bins",), few.summary)
+        return hand_on(directory, to, ("reports" if few.summary.hop == "mix" else "bins",), few.summary)
 
 
 def _counted(batch: RetiredBatch) -> Outcome:

@@ -13,7 +13,7 @@ from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
-from pipelines.handover.hops import CHAIN
+from pipelines.handover.hops import CHAIN, input_of
 from pipelines.handover.statements import keys_of, others, read
 from pipelines.ledger import own_time
 from pipelines.ledger.clock import Reading, Witness, shown, usual_bound
@@ -101,7 +101,8 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
 
 def _stated(deployment: Deployment, folds: Sequence[Fold]) -> Iterator[datetime]:
     """Yield the times of statements on outputs that a hop here must still read; only these times may move a clock."""
-    inputs = {hop.input for hop in CHAIN.values() if hop.party in deployment.file.parties}
+    here = [hop for hop in CHAIN if CHAIN[hop].party in deployment.file.parties]
+    inputs = {input_of(hop, noise) for hop in here for noise in (False, True)}
     for fold, party in product(folds, others(deployment)):
 
         def unread(batch: str, hop: str, done: Container[str] = fold.done) -> bool:

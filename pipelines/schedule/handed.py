@@ -12,7 +12,7 @@ from hushcount.errors import UsageError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
-from pipelines.handover.hops import CHAIN, HopName, hop_names, output_of
+from pipelines.handover.hops import CHAIN, HopName, hop_names, input_of, output_of
 from pipelines.handover.paths import Batch
 from pipelines.handover.statements import Statement, keys_of, read
 from pipelines.log.fold import Fold
@@ -36,7 +36,10 @@ def stated_elsewhere(deployment: Deployment, epochs: Epochs, fold: Fold) -> tupl
 
     found: dict[tuple[str, str], Statement] = {}
     problems = []
-    inputs = {CHAIN[hop.input].party for hop in CHAIN.values() if hop.party in parties and hop.input is not None}
+    here = [hop for hop in CHAIN if CHAIN[hop].party in parties]
+    # The shuffler's statements also say which batches there are.
+    sources = {"shuffle", *(input_of(hop, epochs.has_noise) for hop in here)}
+    inputs = {hop.party for hop in CHAIN.values() if hop.name in sources}
     for party in sorted(inputs - {*parties}):
         said, faults = read(deployment, "statement", party, fold.campaign, keys_of(deployment, party), wanted)
         # A party's statements count only for its own hops.

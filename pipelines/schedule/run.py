@@ -135,7 +135,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
         withdraw_deleted(deployment, log, beside.outputs)
         work.done.problems += publish_missing(deployment, log, _unpublished(log, beside.outputs), work.now)
         sweep(deployment, log, fold, attempts[log.party])
-        state(deployment, log, beside.said)
+        state(deployment, epochs, log, beside.said)
     said = [log.head for log in logs]
     stated, problems = stated_elsewhere(deployment, epochs, before)
     work.done.problems += problems
@@ -159,7 +159,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
     _require_listed(work, epochs)
     for log, head in zip(logs, said, strict=True):
         if log.head != head:
-            state(deployment, log)
+            state(deployment, epochs, log)
         with work.contained(f"{campaign}: receipts were not read"):
             work.done.problems += receive(deployment, log, work.now)
     _delete(work, epochs)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment, Party
-from pipelines.handover.hops import CHAIN, Hop, HopName
+from pipelines.handover.hops import CHAIN, HANDED_ON, Hop, HopName, hop_names, input_of, readers_of
 from pipelines.handover.parties import signer_of
 from pipelines.handover.statements import SIGNERS, Kind, NamedEntry, Statement, keys_of, names, put, read
 from pipelines.ledger.clock import shown
@@ -24,11 +25,11 @@ from pipelines.log.log import Log
 
 def recipients_of(deployment: Deployment, hop: HopName, done: Hopped) -> tuple[Party, ...]:
     """Return the parties elsewhere that read the output of a hop that runs here."""
-    readers = (one for one in CHAIN.values() if one.input == hop and one.stream in done.counts.streams)
-    return tuple(one.party for one in readers if one.party not in deployment.file.parties)
+    readers = readers_of(hop, done.counts.streams, done.counts.dummies is not None)
+    return tuple(dict.fromkeys(one.party for one in readers if one.party not in deployment.file.parties))
 
 
-def state(deployment: Deployment, log: Log, there: Mapping[Kind, Container[str]] | None = None) -> None:
+def state(deployment: Deployment, epochs: Epochs, log: Log, there: Mapping[Kind, Container[str]] | None = None) -> None:
     """Write the statements and receipts that are missing for the done hops of a log.
 
     Call this function after publishing outputs. Statements and receipts are written even if no other party reads them:
@@ -37,7 +38,7 @@ def state(deployment: Deployment, log: Log, there: Mapping[Kind, Container[str]]
     Args:
         there: the names of existing statements and receipts; None: the function lists them.
     """
-    said = _said_of(deployment, log)
+    said = _said_of(deployment, epochs, log)
     if there is None:
         there = {kind: names(deployment, kind, log.party, log.campaign) for kind in {one.kind for one in said}}
     missing = [one for one in said if one.name not in there[one.kind]]
@@ -47,21 +48,29 @@ def state(deployment: Deployment, log: Log, there: Mapping[Kind, Container[str]]
             put(deployment, one, signer)
 
 
-def _said_of(deployment: Deployment, log: Log) -> list[Statement]:
+def _said_of(deployment: Deployment, epochs: Epochs, log: Log) -> list[Statement]:
     found = []
-    for name, hops in log.fold.done.items():
+    for name, all_hops in log.fold.done.items():
+        hops = {hop: done for hop, done in all_hops.items() if CHAIN[hop].party == log.party}
         for hop, done in hops.items():
-            if CHAIN[hop].party != log.party:
-                continue
             if CHAIN[hop].signer is not None and not log.fold.is_deleting(CHAIN[hop].folder, name):
                 found.append(_statement(log, name, hop, done, "statement", done.summary))
-            source = CHAIN[hop].input
-            if source is not None and CHAIN[source].party not in deployment.file.parties and done.made_from is not None:
-                found.append(_statement(log, name, source, done, "receipt", done.made_from))
+        campaign = epochs.campaigns.get(log.fold.named(name).file)
+        wanted = hops.keys() if campaign is None else hop_names(campaign, (log.party,))
+        for source in HANDED_ON:
+            readers = {hop for hop in wanted if input_of(hop, epochs.has_noise) == source}
+            # With noise two hops of the auxiliary server read the shuffle, and it is needed until both have.
+            read = [hops[hop] for hop in readers if hop in hops and hops[hop].made_from is not None]
+            if read and CHAIN[source].party not in deployment.file.parties and hops.keys() >= readers:
+                last = max(read, key=lambda done: (done.entry.generation, done.entry.number))
+                taken = sum(done.counts.received for done in read)
+                found.append(_statement(log, name, source, last, "receipt", last.made_from, taken))
     return found
 
 
-def _statement(log: Log, batch: str, hop: HopName, done: Hopped, kind: Kind, summary: str | None) -> Statement:
+def _statement(
+    log: Log, batch: str, hop: HopName, done: Hopped, kind: Kind, summary: str | None, taken: int | None = None
+) -> Statement:
     return Statement(
         kind=kind,
         party=log.party,
@@ -71,7 +80,8 @@ def _statement(log: Log, batch: str, hop: HopName, done: Hopped, kind: Kind, sum
         at=done.at,
         summary=summary,
         streams=dict(done.counts.streams) if kind == "statement" else {},
-        taken=done.counts.received if kind == "receipt" else None,
+        dummies=done.counts.dummies if kind == "statement" else None,
+        taken=taken,
         after=NamedEntry(generation=done.entry.generation, number=done.entry.number, entry=done.entry.digest or ""),
     )
 
@@ -197,7 +207,6 @@ def _unread_by(deployment: Deployment, fold: Fold, stated: Statement) -> list[Ho
     """Return the hops here that should read the output that a statement names, and have not read it."""
     return [
         hop
-        for hop in CHAIN.values()
-        if hop.input == stated.hop and hop.party in deployment.file.parties and hop.stream in stated.streams
-        if hop.name not in fold.hops_of(stated.batch)
+        for hop in readers_of(stated.hop, stated.streams, stated.dummies is not None)
+        if hop.party in deployment.file.parties and hop.name not in fold.hops_of(stated.batch)
     ]

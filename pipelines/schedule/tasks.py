@@ -18,7 +18,7 @@ from hushcount.errors import RetiredKey
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
-from pipelines.handover.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
+from pipelines.handover.hops import CHAIN, HANDED_ON, HopName, hop_names, input_of, output_of
 from pipelines.handover.parties import signer_of
 from pipelines.handover.paths import Batch
 from pipelines.handover.retired import RetiredBatch
@@ -99,12 +99,13 @@ def next_step(task: Task) -> Step | None:
         streams = _streams(task)
         if streams is None:
             return None
-        if CHAIN[hop].stream not in streams:
+        source = input_of(hop, task.campaign.noise is not None)
+        if CHAIN[hop].stream not in streams or (source == "mix" and _is_unmixed(task)):
             return Step(hop, True)
-        source = CHAIN[hop].input
         # The hop analyze also reads the discovered values, so it waits for the hop discover.
-        before: HopName | None = "discover" if hop == "analyze" and "discovery" in streams else source
-        if before is not None and not is_there(task.deployment, task.stated, before, task.batch):
+        found: HopName | None = "discover" if hop == "analyze" and "discovery" in streams else None
+        before = [one for one in (source, found) if one is not None]
+        if not all(is_there(task.deployment, task.stated, one, task.batch) for one in before):
             return None
         return Step(hop, False)
     return None
@@ -143,19 +144,33 @@ def _discovery(
     )  # fmt: skip
 
 
+def _mix(task: Task, to: Output, retired: RetiredKey | None) -> BatchJob | RetiredBatch:
+    from pipelines.jobs.mix import plan_mix
+
+    source, signed_by = task.output("shuffle"), keys_of(task.deployment, "shuffler")
+    if retired is not None:
+        # Because the analyzer could not open the boxes, nothing is mixed and nothing is charged.
+        return RetiredBatch(retired, task.campaign, "mix", source, to, signed_by)
+    return plan_mix(
+        task.path, source, task.deployment.keys, to, window=task.batch.window, signed_by=signed_by,
+        ledger=task.deployment.ledger, clock=LedgerClock(task.clock, task.known),
+    )  # fmt: skip
+
+
 def _analyze(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | RetiredBatch:
     from pipelines.jobs.analyze import plan_analyze
     from pipelines.jobs.found import FOUND
     from pipelines.jobs.results import grouped_items
 
     deployment, found = task.deployment, folder_of(task.output("discover"))
+    source: HopName = "shuffle" if task.campaign.noise is None else "mix"
     # A discovery from too few reports has a summary, but no values.
     values = task.output("discover") if storage.exists(storage.join(found, FOUND)) else None
     return plan_analyze(
-        task.path, task.output("shuffle"), deployment.keys, to.out, found=values,
+        task.path, task.output(source), deployment.keys, to.out, found=values,
         nothing_found=task.campaign.discovery is not None and values is None,
         grouped=grouped_items(deployment, task.campaign),
-        signed_by=keys_of(deployment, "shuffler"), ledger=deployment.ledger,
+        signed_by=keys_of(deployment, CHAIN[source].party), ledger=deployment.ledger,
         clock=LedgerClock(task.clock, task.known), window=task.window,
         writer=to.writer,
     )  # fmt: skip
@@ -165,6 +180,7 @@ PLANS: dict[HopName, Callable[[Task, Output, RetiredKey | None], BatchJob | Reti
     "shuffle": _shuffle,
     "release": _release,
     "discover": _discover,
+    "mix": _mix,
     "analyze": _analyze,
 }
 
@@ -196,7 +212,7 @@ def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
         signer = signer_of(deployment.sign_with, hop.signer) if hop.name in wanted and hop.signer else None
         if signer is not None:
             signer.read_signing()
-    if not {"release", "discover", "analyze"} & wanted:
+    if wanted <= {"shuffle"}:
         return None
     # The import is here, because the shuffler is installed without the package `keys`.
     from keys.directories import campaign_key
@@ -206,7 +222,7 @@ def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
         from pipelines.handover import evaluator_address
 
         namer = evaluator_address.namer(campaign, evaluator_address.evaluator_here(deployment))
-    if "release" in wanted:
+    if {"release", "mix"} & wanted:
         with suppress(RetiredKey):
             campaign_key(deployment.keys, "aux_server", campaign.keys.aux_server)
     if {"discover", "analyze"} & wanted:
@@ -221,12 +237,27 @@ def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
     return None
 
 
+def _is_unmixed(task: Task) -> bool:
+    """Return whether the auxiliary server could not mix a batch's reports, because its key was destroyed."""
+    done = task.fold.hops_of(task.batch.name).get("mix")
+    if done is not None:
+        return done.counts.dummies is None
+    if not is_there(task.deployment, task.stated, "mix", task.batch):
+        return False
+    signed_by = keys_of(task.deployment, "aux-server")
+    return read_upstream(task.output("mix"), "mix", task.campaign, signed_by).dummies is None
+
+
 def _streams(task: Task) -> Collection[Stream] | None:
     """Return the streams of a batch that the shuffler handed on; None if it has not handed on the batch yet."""
     shuffled = task.fold.hops_of(task.batch.name).get("shuffle")
     if shuffled is not None:
         # The shuffle ran here, and its output may be deleted by now, so the log is asked.
         return shuffled.counts.streams
+    if task.campaign.noise is not None and not {"shuffle", "mix"} & {*task.hops}:
+        # Nothing of the shuffle is for the analyzer but the shuffler's statement.
+        said = task.stated.get((task.batch.name, "shuffle"))
+        return None if said is None or said.summary is None else said.streams
     out = task.output("shuffle")
     if "shuffle" in task.hops or not is_there(task.deployment, task.stated, "shuffle", task.batch):
         return None

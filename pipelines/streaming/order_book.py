@@ -62,7 +62,7 @@ class OrderFile(Part):
 
     format: Literal[1]
     stream: Hex8
-    hop: Literal["shuffle", "release", "discover", "analyze"]
+    hop: Literal["shuffle", "release", "discover", "mix", "analyze"]
     campaign: Identifier
     fingerprint: Hex32
     steps: Hex32

@@ -31,6 +31,8 @@ from pipelines.streaming.watch import WatchOrders
 def _shuffle(_: Deployment, campaign: Campaign) -> Iterator[Steps]:
     from pipelines.jobs.shuffle import ShuffleSteps
 
+    if campaign.noise is not None:
+        raise UsageError("a batch with noise has a graph of its own, which hushcount run makes")
     yield ShuffleSteps(campaign=campaign)
 
 
@@ -72,6 +74,7 @@ KNOWN_STEPS: Mapping[str, Callable[[Deployment, Campaign], Iterator[Steps]]] = {
     "shuffle": _shuffle,
     "release": _release,
     "discover": _discover,
+    "mix": _shuffle,
     "analyze": _analyze,
 }
 """Steps by hop.

@@ -12,8 +12,9 @@ import pytest
 
 from aux_server.bins import Bins
 from aux_server.drawing import BinWords
-from aux_server.keep import count_noise, draw_counts, draw_kept, kept_records
+from aux_server.keep import draw_counts, draw_kept, kept_records
 from hushcount.discovery.keep_rules import KeepRule, Relation
+from hushcount.maths.drawn_noise import count_noise
 from hushcount.randomness import SystemWords
 from tests.audits.auditor import least_loss, least_probability
 from tests.support.statistics import FAILURE

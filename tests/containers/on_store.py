@@ -17,6 +17,7 @@ from tests.containers.engine import NoEngineError, docker, ensure_engine
 from tests.containers.standins import base
 from tests.support.collecting import collect
 from tests.support.jobs import done
+from tests.support.noise import NoiseSite
 from tests.support.ports import free_port
 from tests.support.site import Site, at, values
 
@@ -49,9 +50,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Any]]:
         docker("rm", "--force", "--volumes", name, check=False)
 
 
-def test_a_window_is_closed_and_accounted_for_in_it(server: tuple[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [Site, NoiseSite])
+def test_a_window_is_closed_and_accounted_for_in_it(server: tuple[str, Any], tmp_path: Path, kind: type[Site]) -> None:
     address, client = server
-    site = Site(tmp_path, discovery=True)
+    site = kind(tmp_path, discovery=True)
     text = site.config.read_text().replace('store = "store"', f'store = "s3://{BUCKET}/store"')
     site.config.write_text(f'{text}[engine]\noptions = ["--s3_endpoint_url={address}", "--s3_region_name=us-east-1"]\n')
     collect(site.store, site.campaign, values(200), day=0)
@@ -61,7 +63,9 @@ def test_a_window_is_closed_and_accounted_for_in_it(server: tuple[str, Any], tmp
     # The server's clock decides what time it is, and windows of the test are years away from it.
     ran = site.run(1.1, sure=True)
     assert ran.problems == []
-    assert [name.rpartition(" ")[2] for name in ran.hops] == ["shuffle", "release", "discover", "analyze"]
+    assert [name.rpartition(" ")[2] for name in ran.hops] == [
+        "shuffle", "release", "discover", *(["mix"] if kind is NoiseSite else []), "analyze"
+    ]  # fmt: skip
     assert site.run(1.2, sure=True).is_quiet
     assert "all numbers agree" in done("status", "--config", site.config, "--digests").out
     checks = {check.name: check for check in examine(site.deployment, at(1.2))}

@@ -19,6 +19,7 @@ from keys.directories import create
 from keys.roles import SigningRole
 from tests.support.collecting import collect
 from tests.support.jobs import Chain, new_campaign, new_keys, write_lines
+from tests.support.noise import NoiseSite
 from tests.support.site import Site, values
 from tests.support.stub_store import StubStore
 
@@ -80,10 +81,19 @@ def hand_on() -> Iterator[ModuleType]:
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     """What a collector left, the redacted campaigns beside the whole ones, and the keys of those who sign."""
-    site = Site(tmp_path, discovery=True)
-    signing_keys(tmp_path)
+    return collected(Site(tmp_path, discovery=True))
+
+
+@pytest.fixture
+def noise_site(tmp_path: Path) -> Site:
+    """The same, of a campaign with noise of the mixes."""
+    return collected(NoiseSite(tmp_path, discovery=True))
+
+
+def collected(site: Site) -> Site:
+    signing_keys(site.root)
     collect(site.store, site.campaign, values(300), day=0)
-    folder = tmp_path / "redacted-campaigns" / "words"
+    folder = site.root / "redacted-campaigns" / "words"
     folder.mkdir(parents=True)
     whole = Campaign.read(site.campaign)
     whole.redacted().write(folder / site.campaign.name)

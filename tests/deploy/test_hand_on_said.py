@@ -27,7 +27,8 @@ class Parties:
     def __init__(self, site: Site, hand_on: ModuleType) -> None:
         self.site, self._hand_on = site, hand_on
         volumes = site.root / "volumes"
-        volumes.mkdir()
+        # Docker makes a volume before anything is written to it.
+        (volumes / "mixed").mkdir(parents=True)
         (site.store / "segments").rename(volumes / "segments")
 
     def run(self, party: str, day: float, *late: str) -> Done:
@@ -91,6 +92,39 @@ def test_receipts_come_back_and_retention_then_deletes_what_both_have_read(hand_
         assert apart.run(party, 35.2).is_quiet
         assert Logs(deployment).read("words").unreceived == ()
     assert not (site.root / "no-volume").exists()
+
+
+def test_with_noise_the_auxiliary_server_gets_all_and_the_analyzer_what_was_mixed(
+    hand_on: ModuleType, noise_site: Site
+) -> None:
+    """Nothing of the shuffler but its statements reaches the analyzer."""
+    apart, batch = Parties(noise_site, hand_on), noise_site.batch(0)
+    apart.run("shuffler", 1.1)
+    assert apart.carry("shuffler") == [
+        "copied: stated/shuffler words, 1", "copied: stated/shuffler words, 1",
+        f"handed on: words/{batch} reports,discovery",
+    ]  # fmt: skip
+    assert {path.parts[0] for path in apart.volume("to-analyzer")} == {"stated"}
+    assert apart.carry("shuffler") == []
+    # What one hop has read the other still needs: the receipt is of both.
+    (reports,) = (noise_site.root / "volumes" / "to-aux-server").rglob("reports")
+    reports.rename(noise_site.root / "aside")
+    done = run(in_compose(noise_site.root, "aux-server"), clock=stopped(at(1.2)))
+    assert [hop.rpartition(" ")[2] for hop in done.hops] == ["release"]
+    assert apart.volume("aux-server-receipts") == []
+    (noise_site.root / "aside").rename(reports)
+    assert [hop.rpartition(" ")[2] for hop in apart.run("aux-server", 1.2).hops] == ["mix"]
+    assert apart.carry("aux-server")[1:] == [f"handed on: words/{batch} reports", f"handed on: words/{batch} bins"]
+    assert len(apart.run("analyzer", 1.3).hops) == 2
+    for party in ("shuffler", "aux-server"):
+        apart.carry(party)
+        assert apart.run(party, 35).deleted
+        assert {line.partition(":")[0] for line in apart.carry(party)} == {"deleted"}
+    for name in ("to-aux-server", "to-analyzer", "released-to-analyzer"):
+        assert {path.parts[0] for path in apart.volume(name)} == {"stated"}
+    for party in JOBS:
+        assert account_of(view_of(in_compose(noise_site.root, party), at(35.2)), past=True).differences == []
+    assert not (noise_site.root / "no-volume").exists()
 
 
 def test_a_recipient_that_is_down_for_longer_than_retention_loses_nothing(hand_on: ModuleType, site: Site) -> None:

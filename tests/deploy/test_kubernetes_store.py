@@ -174,6 +174,7 @@ def test_each_party_reads_only_what_was_handed_to_it_and_has_the_rights_that_it_
         "analyzer": {
             "shuffled": f"{shuffler}-analyzer/shuffled",
             "released": f"{aux_server}-analyzer/released",
+            "mixed": f"{aux_server}-analyzer/mixed",
             "stated/shuffler": f"{shuffler}-analyzer/stated/shuffler",
             "stated/aux-server": f"{aux_server}-analyzer/stated/aux-server",
         },
@@ -186,6 +187,7 @@ def test_each_party_reads_only_what_was_handed_to_it_and_has_the_rights_that_it_
             ("stated", f"{shuffler}-aux-server/stated"),
         ],
         "aux-server": [
+            ("mixed/reports", f"{aux_server}-analyzer/mixed"),
             ("released/bins", f"{aux_server}-analyzer/released"),
             ("stated", f"{aux_server}-analyzer/stated"),
         ],

@@ -100,12 +100,14 @@ MOUNTED = {
     },
     "aux-server": {
         ("released", "released", True),
+        ("mixed", "mixed", True),
         ("stated/aux-server", "aux-server-stated", True),
         ("receipts/aux-server", "aux-server-receipts", True),
         ("receipts/analyzer", "aux-server-received", False),
     },
     "aux-server-hand-on": {
         ("released", "released", False),
+        ("mixed", "mixed", False),
         ("stated/aux-server", "aux-server-stated", False),
         ("receipts/analyzer", "aux-server-received", True),
     },
@@ -128,7 +130,11 @@ HANDS = {
         "stated=/to-aux-server/stated",
         "stated=/to-analyzer/stated",
     },
-    "aux-server-hand-on": {"released/bins=/released-to-analyzer/released", "stated=/released-to-analyzer/stated"},
+    "aux-server-hand-on": {
+        "released/bins=/released-to-analyzer/released",
+        "mixed/reports=/released-to-analyzer/mixed",
+        "stated=/released-to-analyzer/stated",
+    },
 }
 FETCHES = {
     "shuffler-hand-on": {"receipts/aux-server=/from-aux-server", "receipts/analyzer=/from-analyzer"},

@@ -178,6 +178,19 @@ def test_campaigns_of_every_kind_can_be_rehearsed(world: Path, options: dict[str
     assert party["sent"] == party["opened"]
 
 
+def test_both_mixes_of_a_campaign_with_noise_are_rehearsed(world: Path) -> None:
+    noise = ("--noise", "--epsilon", 1, "--window", "1d")
+    new_campaign(
+        world / "noisy.json", world / "analyzer", "--keys", world / "aux", "--begins", at(TOMORROW), *noise,
+        mechanism=None, dictionary=world / "words.txt", min_batch=1,
+    )  # fmt: skip
+    told = rehearse(world, name="noisy")
+    assert [party["role"] for party in told["parties"]] == ["analyzer", "aux_server"]
+    assert all(party["sent"] == party["opened"] != {} for party in told["parties"])
+    damaged(world, "another secret")
+    refused(*arguments(world, name="noisy"), status=1)
+
+
 def test_the_auxiliary_server_has_nothing_to_rehearse_without_discovery(world: Path) -> None:
     campaign(world, "plain", mechanism="grr", dictionary=world / "words.txt")
     refused(*arguments(world, ("aux",), "plain"), "--party", "aux-server", says=["discovery"])

@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import pytest
+
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.collection.windows import window_at
 from hushcount.senders import Authentication
 from hushcount.wire.blocks import read_header
+from tests.support.clocks import Hands, machine_shows
 from tests.support.jobs import done, write_lines
 
 DAY = timedelta(days=1)
@@ -65,7 +68,11 @@ def collect(
     shutil.rmtree(scratch, ignore_errors=True)
     lines = write_lines(store.parent / "sent.txt", values)
     options = [*(["--clients"] if clients else []), *([] if evaluator is None else ["--evaluator", evaluator])]
-    done("job", "encode", "--campaign", campaign_path, "--values", lines, "--out", scratch, *options)
+    with pytest.MonkeyPatch.context() as patch:
+        if campaign.noise is not None:
+            # These reports name the window in which they are made.
+            machine_shows(patch, Hands((START + (day + 1) * DAY).timestamp() - 1))
+        done("job", "encode", "--campaign", campaign_path, "--values", lines, "--out", scratch, *options)
     home = store / "segments" / campaign.id / epoch_folder(campaign) / window_name(day)
     segments: dict[str, tuple[SegmentPart, ...]] = {}
     made = []

@@ -7,12 +7,12 @@ bin has few losses, and all outcomes of several bins are the sums of few losses:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 
 import numpy as np
 
-from hushcount.discovery.count_laws import CountLaw
+from hushcount.maths.count_laws import CountLaw
 from hushcount.randomness import WORD_VALUES
 from tests.support.divergence import Floats
 
@@ -39,9 +39,17 @@ def worst_delta(noise: Floats, epsilon: float, steps: tuple[int, ...], counts: I
         steps: what is added to the count of each bin.
         counts: those before and after; all where the bin is dropped with more than 1e-16, if None.
     """
+    return max((_excess(each, epsilon) for each in _all_bins(noise, steps, counts)), default=0.0)
+
+
+def worst_chance(noise: Floats, epsilon: float, steps: tuple[int, ...]) -> float:
+    """Return the largest probability that odds change by more than epsilon, either way, over all counts before."""
+    return max((_beyond(each, epsilon) for each in _all_bins(noise, steps, None)), default=0.0)
+
+
+def _all_bins(noise: Floats, steps: tuple[int, ...], counts: Iterable[int] | None) -> Iterator[tuple[_Losses, ...]]:
     allowed = range(_first_certain(noise) + max(map(abs, steps)) + 1) if counts is None else counts
-    bins = [_different(noise, step, [c for c in allowed if c + step >= 0]) for step in steps]
-    return max((_excess(each, epsilon) for each in product(*bins)), default=0.0)
+    return product(*(_different(noise, step, [c for c in allowed if c + step >= 0]) for step in steps))
 
 
 def _first_certain(noise: Floats) -> int:
@@ -78,9 +86,23 @@ def _shown(noise: Floats, count: int) -> Floats:
 
 
 def _excess(bins: tuple[_Losses, ...], epsilon: float) -> float:
+    losses, chances = _summed(bins)
+    over = losses > epsilon + _rounding(bins)
+    return float((chances[over] * -np.expm1(epsilon - losses[over])).sum())
+
+
+def _beyond(bins: tuple[_Losses, ...], epsilon: float) -> float:
+    losses, chances = _summed(bins)
+    return float(chances[np.abs(losses) > epsilon + _rounding(bins)].sum())
+
+
+def _summed(bins: tuple[_Losses, ...]) -> _Losses:
     losses, chances = np.zeros(1), np.ones(1)
     for more, weights in bins:
         losses, chances = np.add.outer(losses, more).reshape(-1), np.multiply.outer(chances, weights).reshape(-1)
+    return losses, chances
+
+
+def _rounding(bins: tuple[_Losses, ...]) -> float:
     # Rounded losses may exceed the claim by their rounding alone.
-    over = losses > epsilon + len(bins) * 10.0**-_DIGITS
-    return float((chances[over] * -np.expm1(epsilon - losses[over])).sum())
+    return len(bins) * 10.0**-_DIGITS

@@ -6,11 +6,13 @@ import json
 import shutil
 from copy import copy
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
+from keys.listing import read_listing
+from keys.rotation import retire, rotate
 from pipelines.audit.reconcile import Account, account_of
 from pipelines.audit.view import View
 from pipelines.deployment.campaigns import read_campaign
@@ -33,8 +35,10 @@ OBJECTS = "stub://bucket/store"
 class Site:
     """One operator's files, in a directory of their own."""
 
-    mechanism = "grr"
+    mechanism: str | None = "grr"
     open_domain = False
+    floor = FLOOR
+    options: tuple[object, ...] = ()
 
     def __init__(
         self, root: Path, *, discovery: bool = False, evaluator_keys: int = 0, settings: str = "", tail: str = ""
@@ -65,7 +69,7 @@ class Site:
         after = ["--after", folder / str(self.epochs[-1]["file"])] if self.epochs else []
         hashed = ["--hash", "oblivious", "--keys", self.evaluator] if self.oblivious else []
         path = new_campaign(
-            folder / "words.json", self.keys, "--epoch", epoch, *after, *hashed, min_batch=FLOOR,
+            folder / "words.json", self.keys, "--epoch", epoch, *after, *hashed, *self.options, min_batch=self.floor,
             dictionary=None if self.open_domain else self.words,
             mechanism=self.mechanism, discovery=1.0 if self.discovery else None,
         )  # fmt: skip
@@ -85,6 +89,16 @@ class Site:
         epochs = [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]
         (folder / "collection.json").write_text(json.dumps({"epochs": epochs}))
         return path
+
+    def destroy(self, role: str) -> None:
+        """Retire a party's private key before its time, as after a theft."""
+        (key,) = self.keys.glob(f"{role}-*.key")
+        id = key.stem.removeprefix(f"{role}-")
+        (listed,) = (one for one in read_listing(self.keys).keys if one.id == id)
+        # Whatever the day is by now: no key is pending any more a second after it began.
+        later = listed.not_before + timedelta(seconds=1)
+        rotate(self.keys, overlap=DAY, now=later)
+        retire(self.keys, id, early=True, now=later)
 
     def move_to_objects(self) -> None:
         """Let its store be one of objects from now on, with what is in the folder."""

@@ -298,6 +298,17 @@ def test_clients_remember_as_many_values_in_the_next_epoch(site: Site) -> None:
     assert second.shuffle == first.shuffle
 
 
+def test_the_next_epoch_has_the_same_noise(site: Site) -> None:
+    noise = ("--noise", "--epsilon", 1, "--window", "1d")
+    path = site.add("noisy", *noise, mechanism=None, dictionary=site.words, min_batch=1)
+    follow_with(site, "", "noisy")
+    rotate(site.keys, ("aux_server",), overlap=timedelta(days=7), begins=at(1.05))
+    assert site.run(1.1).published == ["noisy/2"]
+    first, second = Campaign.read(path), newest(site, "noisy")
+    assert second.noise == first.noise is not None
+    assert second.keys.aux_server != first.keys.aux_server
+
+
 @pytest.mark.long
 def test_an_active_key_that_the_campaign_does_not_have_makes_an_epoch(site: Site) -> None:
     collect(site.store, site.campaign, sent(0), day=0)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from keys.listing import read_listing
-from keys.rotation import retire, rotate
 from pipelines.schedule.done import Done
-from tests.support.collecting import DAY, collect
+from tests.support.collecting import collect
 from tests.support.jobs import done, refused
 from tests.support.site import Site, account_at, values
 
@@ -26,12 +23,7 @@ def test_nothing_is_released_that_the_analyzer_cannot_open(tmp_path: Path, fault
     site = Site(tmp_path, discovery=True)
     (key,) = site.keys.glob("analyzer-*.key")
     if fault == "retired":
-        id = key.stem.removeprefix("analyzer-")
-        (listed,) = (one for one in read_listing(site.keys).keys if one.id == id)
-        # Whatever the day is by now: no key is pending any more a second after it began.
-        later = listed.not_before + timedelta(seconds=1)
-        rotate(site.keys, overlap=DAY, now=later)
-        retire(site.keys, id, early=True, now=later)
+        site.destroy("analyzer")
     elif fault == "damaged":
         key.write_bytes(key.read_bytes()[:-20])
     else:

@@ -369,7 +369,7 @@ def test_status_names_the_file_where_numbers_do_not_agree(day_old: Site) -> None
     part.unlink()
     says = refused("status", "--config", site.config, status=1, says=["1 difference"])
     assert str(part.parent) in says.out
-    assert "holds 0 reports, the shuffler forwarded 100" in says.out
+    assert "holds 0 records, shuffle handed on 100" in says.out
 
 
 def test_a_disk_that_cannot_be_written_stops_one_batch_and_not_the_rest(site: Site) -> None:

@@ -12,85 +12,25 @@ from rich.console import Console
 
 from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
-from keys.directories import active_key
 from pipelines.audit.doctor import examine
 from pipelines.audit.reconcile import account_of
 from pipelines.audit.view import Finding, View
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import PARTIES, Party
 from pipelines.engine.runner import Engine
-from pipelines.handover.hops import HopName
-from pipelines.handover.statements import SIGNERS, NamedEntry, Statement, put
+from pipelines.handover.statements import Statement
 from pipelines.log.fold import Fold
-from pipelines.log.log import Logs
-from pipelines.outputs.summary import digest_of_json
 from pipelines.schedule import attempts, stating
 from pipelines.schedule.attempts import attempt, carry_out
-from pipelines.schedule.done import Done
 from pipelines.schedule.handed import stated_elsewhere
-from pipelines.schedule.run import run
 from pipelines.schedule.tasks import Task
-from pipelines.schedule.work import Vouched
-from tests.support.clocks import stopped
+from tests.support.apart import SIGNED, Apart
 from tests.support.collecting import collect
 from tests.support.jobs import done
 from tests.support.site import Site, at, values
 from tests.support.writes import Killed, kill
 
-SIGNED = """sign_with = "signing"
-shuffler_keys = "signing/public.json"
-aux_server_keys = "signing/public.json"
-analyzer_keys = "signing/public.json"
-"""
 RETENTION = '[retention]\nsegments = "10d"\nshuffled = "20d"\nreleased = "20d"\n'
-
-
-LATE = " has left no receipt of "
-
-
-class Apart:
-    """The parties of a site, each with a deployment of its own on one store."""
-
-    late: set[str]
-
-    def __init__(self, site: Site, *, trusted: bool = True) -> None:
-        self.site = site
-        self.batch = site.batch(0)
-        if not trusted:
-            site.config.write_text(site.config.read_text().replace(SIGNED, ""))
-
-    def run(self, *parties: Party, day: float = 1.2) -> Done:
-        """Run on a day; `late` says which recipients it lacks receipts of, and `problems` the rest."""
-        done = run(self.site.of(*parties), clock=stopped(at(day)), vouched=Vouched(clock_is_right=True))
-        self.late = {one.split(": ")[1].split()[0] for one in done.problems if LATE in one}
-        done.problems = [one for one in done.problems if LATE not in one]
-        return done
-
-    def fold(self, party: Party) -> Fold:
-        return Logs(self.site.of(party)).read("words")
-
-    def files(self, folder: str, party: Party) -> list[Path]:
-        return sorted((self.site.store / folder / party).rglob("*.json"))
-
-    def leave_receipt(
-        self,
-        party: Party,
-        hop: HopName,
-        *,
-        keys: str | None = "signing",
-        digest: str | None = None,
-        campaign: str = "words",
-    ) -> None:
-        """Leave a party's receipt of what a hop here wrote, as the party does when it has read it."""
-        output = {"shuffle": "shuffled", "release": "released"}[hop]
-        raw = json.loads((self.site.store / output / "words" / self.batch / "summary.json").read_text())
-        entry = NamedEntry(generation=1, number=2, entry="c" * 64)
-        said = Statement(
-            kind="receipt", party=party, campaign=campaign, batch=self.batch, hop=hop, at=at(1.3),
-            summary=digest or digest_of_json(raw), taken=200, after=entry,
-        )  # fmt: skip
-        signer = None if keys is None else active_key(self.site.root / keys, SIGNERS[party])
-        put(self.site.of(party), said, signer)
 
 
 @pytest.fixture(scope="module")
