@@ -179,6 +179,88 @@ def test_missing_data_are_named(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The scene with noise, of 3,000 clients and 1,000 listed words."""
+    root = tmp_path_factory.mktemp("noise")
+    run = ["demo", "--noise", "--out", str(root / "out"), "--data", str(cut(root / "data", FEW, 10_000))]
+    result = CliRunner().invoke(app, run, env={"COLUMNS": "300"})
+    assert result.exit_code == 0, result.output
+    return root / "out", result.output
+
+
+def test_with_noise_every_item_errs_alike_and_intervals_hold(noisy: tuple[Path, str]) -> None:
+    """Of the true law an interval misses with probability 0.05 at most.
+
+    The mean square of 1,001 errors has a standard deviation of 6 %: the bounds lie 7 of them off. Noise of one mix
+    alone would have half the mean square.
+    """
+    out, output = noisy
+    scene = json.loads((out / "summary.json").read_text())["noise"]
+    assert scene["items"] == 1_001
+    assert scene["items"] - scene["intervals_holding"] <= binom.isf(1e-6, scene["items"], 0.05)
+    assert scene["predicted_error"] == pytest.approx(4.21, abs=5e-3)
+    assert 0.75 * 4.21 < scene["error"] < 1.25 * 4.21
+    # What is printed: the truth of frequent, rare and absent words, and the error.
+    with gzip.open(DATA / "words.txt.gz", "rt", encoding="utf-8") as stream:
+        truth = Counter(line.rstrip("\n") for line, _ in zip(stream, range(FEW), strict=False))
+    rows = re.findall(r"^(frequent|rare|absent) +(\S+) +([\d,]+) +(-?[\d,.]+) +\S+ to \S+ +([-+][\d.]+)$", output, re.M)
+    assert Counter(kind for kind, *_ in rows) == {"frequent": 4, "rare": 4, "absent": 4}
+    for kind, word, true, estimate, error in rows:
+        number = int(true.replace(",", ""))
+        assert word == "other" or number == truth[word]
+        assert kind == ("absent" if number == 0 else "rare" if number <= 3 else "frequent")
+        assert float(estimate.replace(",", "")) - number == pytest.approx(float(error), abs=0.11)
+
+
+def test_with_noise_it_tells_who_reads_what(noisy: tuple[Path, str]) -> None:
+    out, output = noisy
+    heads = output[output.index("party") :].splitlines()
+    told = {line[: heads[0].index("sees")].strip(): line for line in heads[2:9]}
+    assert "any value" in told["shuffler, with the collector"]
+    assert "any sender, any value" in told["auxiliary server"]
+    assert "who sent what; exact counts" in told["analyzer"]
+    for pair in ("shuffler and analyzer", "auxiliary server and analyzer"):
+        assert "the other mix's noise, of standard deviation 2.98" in told[pair]
+    assert "every exact count" in told["shuffler and auxiliary server"]
+    assert "the value of every client" in told["all three, or one operator with all keys"]
+    assert "one process with all keys" in output
+    assert "The reports are sealed, not randomised" in output
+    words = output.partition("\nWords\n")[2]
+    for word in ("mixes", "dummies", "sealed", "other"):
+        assert re.search(rf"^ *{word}  \S", words, re.MULTILINE), word
+        assert word in output.partition("\nWords\n")[0], word
+    # The dummies are those that the batch states.
+    (both,) = (json.loads(path.read_text())["dummies"] for path in out.glob("noise/store/results/noise/*/summary.json"))
+    added = re.search(r"added ([\d,]+) dummies.* server added ([\d,]+)\..* opened ([\d,]+) boxes", output)
+    assert added is not None
+    first, second, opened = (int(found.replace(",", "")) for found in added.groups())
+    assert first + second == both == opened - FEW
+    page = json.loads((out / "summary.json").read_text())["noise"]["page"]
+    assert page in output
+    assert "sealed" in Path(page).read_text(encoding="utf-8")
+    assert not list(out.rglob("*.blocks"))
+
+
+def test_with_noise_json_is_all_that_is_printed(tmp_path: Path) -> None:
+    data = str(cut(tmp_path / "data", 100, 20))
+    run = ["demo", "--noise", "--json", "--out", str(tmp_path / "out"), "--data", data]
+    result = CliRunner().invoke(app, run)
+    assert result.exit_code == 0, result.output
+    printed = json.loads(result.stdout)
+    assert printed == json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert printed["noise"].keys() == {
+        "items", "intervals_holding", "error", "predicted_error", "dummies", "seconds", "page",
+    }  # fmt: skip
+
+
+def test_noise_has_no_discovery_whose_values_would_be_named(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["demo", "--noise", "--hash", "oblivious", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "leave one of them out" in result.output
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.long
 def test_with_oblivious_names_an_evaluator_plays_too(tmp_path: Path) -> None:
     """Where three words are listed, another of 3,000 is found with probability 1 - 1e-11; so is one of 3,000 visits."""

@@ -11,7 +11,7 @@ from hushcount.senders import KEY, Authentication
 
 _ORDER = (
     "epsilon_per_report", "epsilon", "epoch_epsilon", "values", "delta", "odds", "relation", "unit", "rule", "reports",
-    "bound", "closed_form", "clients_for_even_chance", "clients_for_95_percent", "count_deviation", "against",
+    "bound", "closed_form", "clients_for_even_chance", "clients_for_95_percent", "count_deviation", "local", "against",
 )  # fmt: skip
 """The fields of a guarantee in the order of summaries."""
 
@@ -66,6 +66,19 @@ class Shuffled(Released):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Noisy(Released):
+    """What is learned from counts with noise of the mixes, by everyone who knows the dummies of one mix at most.
+
+    Attributes:
+        count_deviation: standard deviation of each count.
+        local: the local guarantee, in words.
+    """
+
+    count_deviation: float
+    local: str = "none: sealed, not randomised"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Discovery(Released):
     """What the revealed values tell under the keep rule, and how many clients it takes to reveal a value.
 
@@ -89,6 +102,7 @@ class Statement:
         unit: who or what is protected, in words; `per` says whether that is a client or a report.
         authentication: how senders were told apart.
         total: what the analyzer learns from both streams of one client.
+        noisy: of counts with noise of the mixes; `local` and `shuffled` are None then.
         plain: sentences for people who decide about a product.
         sentences: exact sentences, for engineers.
     """
@@ -100,6 +114,7 @@ class Statement:
     shuffled: Shuffled | None = None
     discovery: Discovery | None = None
     total: Released | None = None
+    noisy: Noisy | None = None
     plain: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
 
@@ -107,7 +122,7 @@ class Statement:
         """Return the statement as JSON data, as summaries contain it."""
         head = {"unit": self.unit, "per": self.per, KEY: self.authentication, "relation": "replace-one"}
         counts = {} if self.local is None else {"local": _data(self.local), "shuffled": _data(self.shuffled)}
-        found = {"discovery": self.discovery, "total": self.total}
+        found = {"noisy": self.noisy, "discovery": self.discovery, "total": self.total}
         rest = {name: _data(part) for name, part in found.items() if part is not None}
         return {**head, "sentences": [*self.sentences], **counts, **rest, "plain": [*self.plain]}
 

@@ -32,6 +32,7 @@ from hushcount.privacy.blanket import BlanketLaw, general_law
 from hushcount.privacy.composition import Composed, Loss
 from hushcount.privacy.divergence import divergence
 from hushcount.privacy.loss_sums import ABOVE, Total, dominating_pair
+from hushcount.privacy.moved import Moved
 
 LEAST_DELTA = 1e-30
 """Nothing is composed jointly at a smaller delta."""
@@ -73,8 +74,10 @@ class Window:
         return of_group(found.delta, self.of_client)
 
 
-Part: TypeAlias = Window | Loss
-"""A release: mixed reports, or a release with one known pair (epsilon, delta) and any curve through that pair."""
+Curved: TypeAlias = Window | Moved
+"""A release of counts with a known curve: of mixed reports, or with noise of the mixes."""
+Part: TypeAlias = Curved | Loss
+"""A release: with a known curve, or with one known pair (epsilon, delta) and any curve through that pair."""
 
 
 def part_of(gained: Amplified, of_client: int = 1) -> Part:
@@ -136,6 +139,8 @@ def _curve(part: Part, tail: float) -> tuple[Curve, float]:
     """Return the curve of a release, and an epsilon at which delta is at most `tail`, or near the least delta."""
     if isinstance(part, Loss):
         return _of_loss(part), part.epsilon
+    if isinstance(part, Moved):
+        return part.curve(), part.most
     # The tail is rounded down to a power of 1000, so a window's cached curve is used again when other releases are
     # added.
     places, deltas = _sampled(part, 1000.0 ** math.floor(math.log(tail, 1000.0)))

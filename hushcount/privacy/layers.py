@@ -15,14 +15,15 @@ from hushcount.policy import costs
 
 @dataclass(frozen=True)
 class Paid:
-    """What an installation pays at most in a window of each of some campaigns, replace-one, against all parties.
+    """What an installation pays at most in a window of each of some campaigns, replace-one.
 
     Attributes:
         name: of a campaign; "all" for all of them.
         layer: of the campaign; None: the campaign asks all clients.
         share: of the clients that are asked, in (0, 1].
-        epsilon: of the counts; with a memory, of a whole epoch.
+        epsilon: of the counts, against all parties; with a memory, of a whole epoch.
         discovery_epsilon: of discovery, for released values alone.
+        noise_epsilon: of counts with noise of the mixes, for released counts alone: the reports are not randomised.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Paid:
     share: float
     epsilon: float
     discovery_epsilon: float
+    noise_epsilon: float = 0.0
 
 
 def paid_for(campaigns: Collection[Campaign]) -> tuple[list[Paid], Paid]:
@@ -59,20 +61,25 @@ def paid_for(campaigns: Collection[Campaign]) -> tuple[list[Paid], Paid]:
     for one in each:
         # A campaign without a sample is alone.
         together.setdefault(("campaign", one.name) if one.layer is None else ("layer", one.layer), []).append(one)
-    epsilon = sum(max(one.epsilon for one in layer) for layer in together.values())
-    discovery = sum(max(one.discovery_epsilon for one in layer) for layer in together.values())
-    return each, Paid("all", None, 1.0, epsilon, discovery)
+    epsilon, discovery, noise = (
+        sum(max(getattr(one, name) for one in layer) for layer in together.values())
+        for name in ("epsilon", "discovery_epsilon", "noise_epsilon")
+    )
+    return each, Paid("all", None, 1.0, epsilon, discovery, noise)
 
 
 def _paid(campaign: Campaign) -> Paid:
     epsilon, discovery_epsilon, _ = costs(campaign)
     layer = None if campaign.sample is None else campaign.sample.layer
-    return Paid(campaign.id, layer, campaign.asked, epsilon, discovery_epsilon)
+    noise = 0.0 if campaign.noise is None else campaign.noise.epsilon
+    return Paid(campaign.id, layer, campaign.asked, epsilon, discovery_epsilon, noise)
 
 
 def of_person(total: Paid) -> Iterator[str]:
     """Yield sentences on what all campaigns together cost one installation."""
     found = f", and {rounded_up(total.discovery_epsilon)} for discovery" if total.discovery_epsilon else ""
+    if total.noise_epsilon:
+        found += f", and {rounded_up(total.noise_epsilon)} for reports that are sealed, not randomised"
     yield (
         f"one installation pays at most epsilon {rounded_up(total.epsilon)} in a window of each campaign{found}: the "
         "sum over campaigns that ask all clients, and of each layer the largest"

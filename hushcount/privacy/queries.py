@@ -9,9 +9,12 @@ from typing import Any
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.privacy.amplification import Amplified, closed_form_epsilon
 from hushcount.privacy.composition import Loss, basic
-from hushcount.privacy.joint import part_of, smaller
+from hushcount.privacy.guarantees import Noisy
+from hushcount.privacy.joint import Part, joint_epsilon, part_of, smaller
 
 Answer = dict[str, Any]
+_JOINT_DELTA = 1e-6
+"""At least: many windows of noise cost jointly less than their sum at a greater delta than the sum of their deltas."""
 HIGH_EPSILON = 8.0
 """From here on a report nearly reveals its value."""
 
@@ -50,6 +53,31 @@ def shuffled_notes(gained: Amplified, floor: int = 1, epoch_epsilon: float | Non
             "clients repeat their answers: the shuffled epsilon holds for the only batch of an epoch; with a second "
             f"batch, all batches together have the local epsilon {epoch_epsilon:g}"
         )
+
+
+def noise_answer(noisy: Noisy, window: Part, windows: int) -> Answer:
+    """Return the guarantee of counts with noise of the mixes, for a client that reports in some windows.
+
+    `windows_epsilon_joint` is stated at `windows_joint_delta`, where a window's curve gains.
+    """
+    answer = {
+        "epsilon": noisy.epsilon,
+        "delta": noisy.delta,
+        "local": noisy.local,
+        "odds": math.exp(noisy.odds.epsilon),
+        "count_deviation": noisy.count_deviation,
+        "relation": noisy.relation,
+    }
+    if windows == 1:
+        return answer
+    total = basic([Loss(noisy.epsilon, noisy.delta)] * windows)
+    delta = max(_JOINT_DELTA, total.delta)
+    return answer | {
+        "windows": windows,
+        "windows_delta": delta,
+        "windows_epsilon_sum": total.epsilon,
+        "windows_epsilon_joint": min(total.epsilon, joint_epsilon([window] * windows, delta)),
+    }
 
 
 def delta_notes(delta: float, reports: int) -> Iterator[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import replace
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import UsageError
-from hushcount.maths.odds import odds_of_pair, odds_of_points, of_group
+from hushcount.maths.odds import Odds, odds_of_pair, odds_of_points, of_group
 from hushcount.privacy.amplification import Amplified, amplify, closed_form_epsilon
-from hushcount.privacy.guarantees import Discovery, Local, Released, Shuffled, Statement
-from hushcount.privacy.joint import Window, part_of
+from hushcount.privacy.guarantees import Discovery, Local, Noisy, Released, Shuffled, Statement
+from hushcount.privacy.joint import Curved, Window, part_of
+from hushcount.privacy.moved import Moved
 from hushcount.privacy.unit import Unit, Units, repeats_of, rule_of, unit_of
 from hushcount.privacy.words import axes_sentences, exact_sentences, plain_sentences, sample_sentence
 from hushcount.senders import Senders
@@ -33,7 +35,9 @@ def statement(
         streams: the streams that the run read, and that the statement is about; None for all streams of the campaign.
 
     If no keep rule has the campaign's epsilon and delta for all reports that one client may have in the batch, the
-    statement has no guarantee of discovery, and `hushcount job discover` refuses the batch.
+    statement has no guarantee of discovery, and `hushcount job discover` refuses the batch. With noise of the mixes,
+    a client with more reports in the batch than the cap pays for all of them; above `CountLaw.threshold` reports delta
+    would exceed 1/2, and the statement has no guarantee.
 
     Privacy: epsilons compose by addition; the guarantee of a client with l reports follows by group privacy,
     `(l e, d (1 + exp(e) + ...))`. `amplification.amplify` gives the shuffled epsilon of one report, for the number of
@@ -43,8 +47,14 @@ def statement(
     """
     covered = campaign.streams if streams is None else streams
     units = Units(unit_of(campaign, senders, "reports"), unit_of(campaign, senders, "discovery"))
-    local = gained = shuffled = found = total = refusal = None
-    if "reports" in covered:
+    local = gained = shuffled = noisy = found = total = None
+    refusals = []
+    if "reports" in covered and campaign.noise is not None:
+        noisy = _noisy(campaign, units.reports)
+        if noisy is None:
+            number = units.reports.reports
+            refusals.append(f"Counts are refused: a client may have {number:,} reports, which the noise does not hide.")
+    elif "reports" in covered:
         local = _local(campaign, units.reports)
         gained = None if reports is None else _gained(campaign, senders, units.reports, reports)
         shuffled = None if gained is None else _shuffled(units.reports, gained)
@@ -52,28 +62,41 @@ def statement(
         try:
             found = _discovery(campaign, rule_of(campaign, senders), units.discovery)
         except UsageError as error:
-            refusal = f"Discovery is refused: {error}."
-    if local is not None and found is not None and reports is not None:
-        total = _total(units, local, shuffled, found, gained)
+            refusals.append(f"Discovery is refused: {error}.")
+    if noisy is not None and found is not None:
+        total = _total(units, noisy, None, found, None)
+    elif local is not None and found is not None and reports is not None:
+        total = _total(units, shuffled or local, local.epoch_epsilon, found, gained)
     unit = units.text if len(covered) > 1 else units.reports.text if "reports" in covered else units.discovery.text
-    result = Statement(unit, units.reports.per, senders.way, local, shuffled, found, total)
+    result = Statement(unit, units.reports.per, senders.way, local, shuffled, found, total, noisy)
     asked = [] if campaign.sample is None else [sample_sentence(campaign.sample)]
     if "reports" in covered:
         asked += axes_sentences(*(campaign.axes_that_are(public=public) for public in (False, True)))
-    sentences = [*exact_sentences(result, units, covered, reports), *([refusal] if refusal else []), *asked]
+    sentences = [*exact_sentences(result, units, covered, reports), *refusals, *asked]
     return replace(result, plain=(*plain_sentences(result, units), *asked), sentences=tuple(sentences))
 
 
-def window_of(campaign: Campaign, senders: Senders, reports: int | None) -> Window | None:
+def moved_of(campaign: Campaign, unit: Unit) -> Moved:
+    """Return what a batch with noise of the mixes releases, for a unit; each mix alone hides this much."""
+    noise = campaign.require_frequency().encoder.noise
+    if noise is None:
+        raise ValueError(f"campaign {campaign.id} has no noise")
+    return Moved(noise.law, unit.reports)
+
+
+def window_of(campaign: Campaign, senders: Senders, reports: int | None) -> Curved | None:
     """Return a batch of counts for joint composition; None if only its epsilon and delta can be composed.
 
     The result is None if clients have a memory, which links their batches; if clients are not told apart; or if the
-    statement claims no gain by shuffling. The number of reports is rounded down by a few per cent, so that batches of
-    similar size are equal.
+    statement claims no gain by shuffling, or no guarantee of noise. The number of reports is rounded down by a few per
+    cent, so that batches of similar size are equal; noise of the mixes does not depend on it.
     """
     if reports is None or campaign.memory or not senders.told_apart:
         return None
     unit = unit_of(campaign, senders, "reports")
+    if campaign.noise is not None:
+        moved = moved_of(campaign, unit)
+        return moved if moved.hides else None
     gained = _gained(campaign, senders, unit, reports)
     among = campaign.hides_among(reports)
     coarse = among >> max(0, among.bit_length() - _BITS) << max(0, among.bit_length() - _BITS)
@@ -91,6 +114,25 @@ def _local(campaign: Campaign, unit: Unit) -> Local:
         delta=0.0,
         unit=unit.text,
         against="everyone, all parties together included",
+    )
+
+
+def _noisy(campaign: Campaign, unit: Unit) -> Noisy | None:
+    """Return the guarantee of noise for all reports of the unit: not less than (epsilon, delta) of the cap's reports.
+
+    If one of both mixes is honest, the noise of this mix has the whole guarantee.
+    """
+    noise, mixes, moved = campaign.noise, campaign.require_frequency().encoder.noise, moved_of(campaign, unit)
+    if noise is None or mixes is None or not moved.hides:
+        return None
+    epsilon, delta = noise.epsilon * unit.reports / campaign.shuffle.cap, max(noise.delta, moved.lost)
+    return Noisy(
+        epsilon=epsilon,
+        delta=delta,
+        odds=Odds(epsilon, delta),
+        unit=unit.text,
+        count_deviation=math.sqrt(mixes.variance),
+        against="everyone, if the shuffler or the auxiliary server is honest",
     )
 
 
@@ -134,7 +176,7 @@ def _discovery(campaign: Campaign, rule: KeepRule, unit: Unit) -> Discovery:
     return Discovery(
         epsilon=rule.epsilon,
         delta=rule.delta,
-        odds=odds_of_pair(rule.epsilon, rule.delta),
+        odds=_found_odds(rule.epsilon, rule.delta, counts=rule.counts),
         relation=rule.relation,
         unit=unit.text,
         rule=rule.name,
@@ -146,22 +188,35 @@ def _discovery(campaign: Campaign, rule: KeepRule, unit: Unit) -> Discovery:
     )
 
 
+def _found_odds(epsilon: float, delta: float, *, counts: bool) -> Odds:
+    """Return the odds of revealed values; with counts, epsilon is exceeded with probability delta at most."""
+    return Odds(epsilon, delta) if counts else odds_of_pair(epsilon, delta)
+
+
 def _total(
-    units: Units, local: Local, shuffled: Shuffled | None, found: Discovery, gained: Amplified | None
+    units: Units, counts: Local | Shuffled | Noisy, lasting: float | None, found: Discovery, gained: Amplified | None
 ) -> Released:
     """Return what the analyzer learns from both streams of one client, under replace-one.
 
     A frequency report and a discovery report of one client are drawn independently, so the epsilons and the deltas of
     both curves add up point by point.
+
+    Args:
+        counts: the guarantee of the frequency reports.
+        lasting: epsilon of all frequency reports of the epoch, if clients repeat their answers.
+        gained: the gain by shuffling, if it is claimed.
     """
-    lasting, counts = local.epoch_epsilon, shuffled or local
     counted, lost = (lasting, 0.0) if lasting else (counts.epsilon, counts.delta)
-    sides = 1 if found.relation == "replace-one" else 2
+    sides, shown = 1 if found.relation == "replace-one" else 2, found.count_deviation is not None
     epsilon, delta = sides * found.epsilon, sides * found.delta
-    odds = odds_of_pair(counted + epsilon, delta)
-    if gained is not None and not lasting:
+    if shown or isinstance(counts, Noisy):
+        own = Odds(counted, 0.0) if lasting or isinstance(counts, Local) else counts.odds
+        odds = own.with_other(_found_odds(epsilon, delta, counts=shown))
+    elif gained is not None and not lasting:
         both = [(point + epsilon, spent + delta) for point, spent in gained.points(units.reports.reports)]
-        odds = odds_of_points(both, gained.delta + odds.chance)
+        odds = odds_of_points(both, gained.delta + odds_of_pair(epsilon, delta).chance)
+    else:
+        odds = odds_of_pair(counted + epsilon, delta)
     return Released(
         epsilon=counted + epsilon,
         delta=lost + delta,

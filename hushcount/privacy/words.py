@@ -14,6 +14,7 @@ from hushcount.privacy.unit import Unit, Units
 _ONE_VALUE = "sent one value rather than another"
 _TOOK_PART = "took part (what the exact numbers of reports tell of that comes on top)"
 _ROLES = "as long as the parties keep to their roles"
+_EITHER = "as long as one of shuffler and auxiliary server keeps to its role"
 _KEYED = "the auxiliary server can test a value that it guesses"
 _OBLIVIOUS = (
     "the auxiliary server can test a value that it guesses only together with the evaluator, or by an "
@@ -37,6 +38,16 @@ def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
         yield (
             f"The counts change the odds that {units.reports.person(counted)} {_ONE_VALUE} by {within(counts.odds)}, "
             f"{_ROLES}."
+        )
+    if result.noisy:
+        yield (
+            f"The counts change the odds that {units.reports.person(counted)} {_ONE_VALUE} by "
+            f"{within(result.noisy.odds)}, {_EITHER}."
+        )
+        yield (
+            "The reports are sealed, not randomised: the shuffler, the auxiliary server and the analyzer together, or "
+            "one operator with their keys, read the value of every client; and the shuffler and the auxiliary server "
+            "together, with this result, know every exact count."
         )
     if found:
         relation = _ONE_VALUE if found.relation == "replace-one" else _TOOK_PART
@@ -106,13 +117,15 @@ def in_one_line(result: Statement) -> tuple[State, str]:
 
     If counts and values found were both released, the figure is of both together. It is rounded up.
     """
-    local, found, whole = result.local, result.discovery, result.total or result.shuffled or result.discovery
+    local, found, noisy = result.local, result.discovery, result.noisy
+    whole = result.total or result.shuffled or noisy or found
     lasting = None if local is None else local.epoch_epsilon
     person = result.per == "client" or (lasting is not None and found is None)
     about = f"the odds about {'one person' if person else 'the sender of one report'} by"
     if whole is not None and (found is not None or not lasting):
         within_one = f"One result changes {about} {within(whole.odds)}"
-        epsilon, said = whole.odds.epsilon, f"{within_one}, if the parties keep to their roles"
+        trusted = _EITHER if whole is noisy else "if the parties keep to their roles"
+        epsilon, said = whole.odds.epsilon, f"{within_one}, {trusted}"
     elif local is not None:
         epsilon = lasting or local.epsilon
         what = "All counts of an epoch change" if lasting else "One result changes"
@@ -122,7 +135,8 @@ def in_one_line(result: Statement) -> tuple[State, str]:
     unbound = "" if person else "; nothing limits how many reports a person sends"
     counted = found is not None and whole is found and found.relation != "replace-one"
     exact = "; exact numbers of reports tell more" if counted else ""
-    return "none" if epsilon >= LARGEST else "person" if person else "report", f"{said}{exact}{unbound}."
+    sealed = "; reports are sealed, not randomised" if noisy is not None else ""
+    return "none" if epsilon >= LARGEST else "person" if person else "report", f"{said}{sealed}{exact}{unbound}."
 
 
 def exact_sentences(result: Statement, units: Units, covered: Collection[Stream], reports: int | None) -> Iterator[str]:
@@ -153,6 +167,13 @@ def exact_sentences(result: Statement, units: Units, covered: Collection[Stream]
             yield (
                 f"For {reports:,} reports no gain by shuffling is claimed: the local guarantee is the whole guarantee."
             )
+    if result.noisy is not None:
+        yield (
+            "Frequency reports are sealed, not randomised: there is no local guarantee, and the shuffler, the "
+            "auxiliary server and the analyzer together read every value. Counts have the noise of both mixes, of "
+            f"standard deviation {rounded_up(result.noisy.count_deviation)}: they are {_pair(result.noisy)}-private "
+            f"for {result.noisy.unit}, replace-one, if the shuffler or the auxiliary server is honest."
+        )
     if found is not None:
         enough = "clients sent" if result.per == "client" else "reports hold"
         exact = _EXACT if found.relation == "add-remove" else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,6 +15,7 @@ from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.parts import (
     COLLECTOR,
     DiscoveryPart,
+    NoisePart,
     NumberPart,
     PassesPart,
     SamplePart,
@@ -22,10 +24,12 @@ from hushcount.campaigns.parts import (
 )
 from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
+from hushcount.formats.reading import validated
 from hushcount.formats.whole_files import write_over
 from hushcount.oracles.catalogue import CATALOGUE
 from hushcount.passes.pass_keys import PassKeys, keys_of, passes_beside, read_pass_keys
 from hushcount.privacy.queries import epsilon_notes
+from hushcount.window_starts import Unit
 from keys import directories
 from keys.listing import next_key
 from pipelines.console import options
@@ -52,6 +56,17 @@ def new_campaign(
         Option(help="Id of the campaign: lower case letters, digits, dot, dash.", show_default="that of --after"),
     ] = None,
     mechanism: Annotated[str | None, Option(help=f"{', '.join(CATALOGUE)}; leave it out for discovery only.")] = None,
+    noise: Annotated[
+        bool,
+        Option(
+            "--noise",
+            help="In place of a mechanism: reports are sealed, not randomised, and both the shuffler and the auxiliary "
+            "server add dummies. --epsilon and --delta are then of a client's reports in a window.",
+        ),
+    ] = False,
+    window: Annotated[
+        str | None, Option(help="With --noise: length of a window, as 1h or 1d.", show_default="that of --config")
+    ] = None,
     epsilon: Annotated[float | None, Option(help="Local budget of one report.")] = None,
     dictionary: Annotated[
         Path | None,
@@ -72,7 +87,8 @@ def new_campaign(
     set_: options.Settings = None,
     cap: Annotated[int | None, Option(help="Most reports of one client that count.", show_default="1")] = None,
     min_batch: Annotated[
-        int | None, Option(help="Fewest reports in a release.", max=options.MOST_REPORTS, show_default="1000")
+        int | None,
+        Option(help="Fewest reports in a release.", max=options.MOST_REPORTS, show_default="1000, with --noise 1"),
     ] = None,
     delta: Annotated[
         float | None, Option(help="Delta of the shuffled guarantee of one report.", show_default="1e-8")
@@ -143,6 +159,8 @@ def new_campaign(
 
     settings, objective = options.parse_settings(set_)
     before = None if after is None else _before(after, id, epoch)
+    if is_noisy := noise or (before is not None and before.noise is not None):
+        _require_no_mechanism(before, mechanism, set_, mean=mean)
     numbers = number_part(number, bins, _unit(unit, bins, before), count, mean)
     domain = _Domain(dictionary, numbers, flag, open_domain).checked()
     if dictionary is not None and (said := table_note(dictionary, read_listed(dictionary))):
@@ -161,7 +179,15 @@ def new_campaign(
         raise UsageError("give --dictionary FILE, --number LOW:HIGH for numbers, or --open-domain for any string")
     if memory_values is not None and not (memory and memory_values > 0):
         raise UsageError(f"memory-values is {memory_values}, must be at least 1 and given with --memory")
-    shuffle = _over(None if before is None else before.shuffle, cap=cap, minimum_batch=min_batch, delta=delta)
+    deployment = None if config is None else Deployment.read(config)
+    length = _length(window, deployment, is_noisy=is_noisy)
+    added = _noise(before, epsilon, delta, length) if is_noisy else None
+    shuffle = _over(
+        None if before is None else before.shuffle,
+        cap=cap,
+        minimum_batch=1 if is_noisy and min_batch is None else min_batch,
+        delta=delta,
+    )
     given = {
         "epsilon": discovery_epsilon,
         "delta": discovery_delta,
@@ -171,14 +197,9 @@ def new_campaign(
         "max_value_bytes": max_value_bytes,
         "hash": hash_,
     }
-    discovery = _over(None if before is None or no_discovery else before.discovery, **given)
-    if discovery and no_discovery:
-        raise UsageError(f"--no-discovery contradicts {', '.join(discovery)} of discovery: leave one of them out")
-    if discovery and "epsilon" not in discovery:
-        raise UsageError(f"{', '.join(discovery)} of discovery needs --discovery-epsilon: give it too")
+    discovery = _discovery(before, given, ends=no_discovery)
     start = options.begins_at(begins)
     public = directories.read_public(keys, start)
-    deployment = None if config is None else Deployment.read(config)
     issued = None if passes is None else read_pass_keys(passes)
     if discovery.get("hash") == "oblivious":
         used = _used(deployment, before)
@@ -189,7 +210,8 @@ def new_campaign(
         public,
         out.parent,
         mechanism=mechanism,
-        epsilon=epsilon,
+        epsilon=None if is_noisy else epsilon,
+        noise=added,
         dictionary=domain.listed,
         number=domain.number,
         url=before.url if url is None and before is not None else url_part(url),
@@ -197,7 +219,7 @@ def new_campaign(
         settings=settings,
         objective=objective,
         shuffle=shuffle,
-        discovery={"delta": 1e-8, **discovery} if discovery else None,
+        discovery=discovery or None,
         sample=_sampled(sample, layer, id, deployment, before),
         collectors=_collectors(deployment, before),
         passes=_passes(issued, before),
@@ -207,9 +229,62 @@ def new_campaign(
         previous=None if before is None else before.head,
     )
     _write(campaign, out, issued)
-    for sentence in () if epsilon is None else epsilon_notes(epsilon):
+    for sentence in () if epsilon is None or is_noisy else epsilon_notes(epsilon):
         note(f"warning: {sentence}")
     return _described(campaign, out)
+
+
+def _require_no_mechanism(
+    before: Campaign | None, mechanism: str | None, settings: list[str] | None, *, mean: bool
+) -> None:
+    """Raise UsageError if the epoch before has no noise, or an option is of a mechanism."""
+    if before is not None and before.noise is None:
+        raise UsageError(f"campaign {before.id} has no noise in epoch {before.epoch}: make another campaign for noise")
+    if mechanism is not None or settings:
+        option = "--set" if mechanism is None else "--mechanism"
+        raise UsageError(f"{option} contradicts noise of the mixes, which a campaign has in all epochs: leave one out")
+    if mean:
+        raise UsageError("--mean contradicts noise of the mixes, which add dummies to items: give --bins in its place")
+
+
+def _discovery(before: Campaign | None, given: Mapping[str, object], *, ends: bool) -> dict[str, object]:
+    """Return the section of discovery, of the epoch before if options do not change it; empty: no discovery."""
+    discovery = _over(None if before is None or ends else before.discovery, **given)
+    if discovery and ends:
+        raise UsageError(f"--no-discovery contradicts {', '.join(discovery)} of discovery: leave one of them out")
+    if discovery and "epsilon" not in discovery:
+        raise UsageError(f"{', '.join(discovery)} of discovery needs --discovery-epsilon: give it too")
+    return {"delta": 1e-8, **discovery} if discovery else {}
+
+
+def _noise(
+    before: Campaign | None, epsilon: float | None, delta: float | None, length: timedelta | Unit | None
+) -> NoisePart:
+    """Return the noise of the mixes: that of the epoch before, changed by options.
+
+    Args:
+        length: of windows, or their unit if they follow a calendar; None: as before.
+    """
+    kept = None if before is None else before.noise
+    if kept is None and (epsilon is None or length is None):
+        option = "--epsilon" if epsilon is None else "--window, as 1d, or --config"
+        raise UsageError(f"noise needs {option}: give it too")
+    data: dict[str, Any] = {"delta": 1e-8} if kept is None else kept.model_dump()
+    data |= {name: value for name, value in (("epsilon", epsilon), ("delta", delta)) if value is not None}
+    if length is not None:
+        data["seconds"] = int(length.total_seconds()) if isinstance(length, timedelta) else None
+    return validated(NoisePart, data, "noise")
+
+
+def _length(window: str | None, deployment: Deployment | None, *, is_noisy: bool) -> timedelta | Unit | None:
+    """Return the length of windows, or their unit, of an option or of a deployment; None: neither is given."""
+    if window is None:
+        return None if deployment is None else deployment.windows.tiling.length
+    if not is_noisy:
+        raise UsageError(f"window is {window!r} without --noise: the app states the length then, so leave it out")
+    if deployment is not None:
+        raise UsageError("give --window or --config, not both: a deployment file states its windows")
+    return options.span("window", window)
 
 
 def _windows(deployment: Deployment | None, before: Campaign | None, start: datetime) -> WindowsPart | None:
@@ -409,6 +484,7 @@ def _described(campaign: Campaign, path: Path) -> Answer:
             "report_bytes": mechanism.report_bytes,
             "sealed_bytes": campaign.sealed_bytes("reports"),
         }
+    data |= _of_noise(campaign)
     if campaign.discovery is not None:
         rule = campaign.require_keep_rule()
         data |= {
@@ -422,6 +498,25 @@ def _described(campaign: Campaign, path: Path) -> Answer:
             "count_deviation": rule.count_deviation,
         }
     return Answer({**data, "campaign": campaign.model_dump(mode="json")}, [facts(f"campaign file {path}", data)])
+
+
+def _of_noise(campaign: Campaign) -> dict[str, Any]:
+    """Return what a campaign with noise of the mixes is like; empty: it has a mechanism."""
+    if campaign.noise is None:
+        return {}
+    # All windows of a calendar are listed, so it states no length.
+    stated = {} if campaign.noise.seconds is None else {"window_seconds": campaign.noise.seconds}
+    dummies = campaign.require_frequency().encoder.noise
+    return {
+        "domain": "the dictionary and 'other'",
+        "reports": "sealed, not randomised: shuffler and auxiliary server each add dummies",
+        "noise_epsilon": campaign.noise.epsilon,
+        "noise_delta": campaign.noise.delta,
+        **stated,
+        "standard_error": _error_of(campaign, 1),
+        "dummies_of_a_cell": None if dummies is None else dummies.mean,
+        "sealed_bytes": campaign.sealed_bytes("reports"),
+    }
 
 
 def _error_of(campaign: Campaign, reports: int) -> float:

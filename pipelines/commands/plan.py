@@ -17,12 +17,14 @@ from hushcount.campaigns.axes import AxesPart
 from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.campaigns.parts import NumberPart
 from hushcount.errors import UsageError
+from hushcount.maths.figures import rounded_up
 from hushcount.maths.probability import LARGEST_EPSILON
 from hushcount.oracles.catalogue import CATALOGUE, MEANS, frequency_oracle
 from hushcount.oracles.sight import FALSE_DETECTIONS
 from hushcount.planning import planner
 from hushcount.planning.planner import Candidate, Plan, Task
 from hushcount.planning.samples import least_sample
+from hushcount.planning.sealed import WINDOWS, WINDOWS_DELTA, Sealed
 from hushcount.planning.shuffled import Limits, ShuffledPlan, shuffled_plan
 from hushcount.policy import LEAST_SHARE
 from hushcount.privacy.queries import delta_notes, epsilon_notes
@@ -35,6 +37,7 @@ from pipelines.jobs.number_bins import MEAN, number_part
 from pipelines.jobs.number_plans import PlannedNumbers, mean_error, plan_mean
 from pipelines.jobs.public_plans import PublicPrice, smallest_stratum
 
+_DELTA = 1e-8
 _FALSE_POSITIVES_OF_ONE = 0.001
 """Probability of a false detection of one item in an open domain."""
 
@@ -152,6 +155,7 @@ def plan(
         )
         public = None if smallest is None else PublicPrice.of(task, result, both, reports or result.reports, smallest)
         sample = None if clients is None else least_sample(clients, result.reports)
+        sealed = None if domain is None or mean or public_by else _sealed(result, both, domain)
         if out is not None:
             _write(result, out, id, keys, dictionary, open_domain, both, axes, part, smallest)
     except ValueError as error:
@@ -168,14 +172,19 @@ def plan(
         **({} if numbers is None else {"number": numbers.data()}),
         **({} if axes is None else {"strata": len(axes.strata), "item_error": _item_error(result, axes)}),
         **({} if public is None else {"public": asdict(public)}),
+        **({} if sealed is None else {"sealed": sealed.data()}),
     }
-    said = [
-        *_of_numbers(numbers),
-        *_broken_down(result, axes),
-        *_openly(public, both is not None),
-        *_asking(clients, sample),
-    ]
-    return Answer(data, [*_shown(result, domain, detection, out, both, part), *said])
+    return Answer(
+        data,
+        [
+            *_shown(result, domain, detection, out, both, part),
+            *_of_numbers(numbers),
+            *_broken_down(result, axes),
+            *_openly(public, both is not None),
+            *_asking(clients, sample),
+            *_without_mechanism(sealed),
+        ],
+    )
 
 
 def _mean_alone(of_items: Mapping[str, object]) -> tuple[str, ...]:
@@ -198,6 +207,47 @@ def _item_error(result: Plan, axes: AxesPart) -> float:
 def _openly(public: PublicPrice | None, is_shuffled: bool) -> Iterator[RenderableType]:
     if public is not None:
         yield from map(_line, public.words(is_shuffled=is_shuffled))
+
+
+def _sealed(result: Plan, both: ShuffledPlan | None, domain: int) -> Sealed:
+    """Return what sealed reports cost at the guarantee of a plan; a local epsilon is that of a window then."""
+    if both is None:
+        return Sealed.of(result.epsilon, _DELTA, domain)
+    return Sealed.of(both.limits.shuffled, both.limits.delta, domain)
+
+
+def _without_mechanism(sealed: Sealed | None) -> Iterator[RenderableType]:
+    if sealed is None:
+        return
+    for name, reason in sealed.left_out.items():
+        note(f"  left out: {name}: {reason}")
+    if not sealed.ways:
+        return
+    rows = [
+        (
+            way.name,
+            f"{way.standard_error_users:.1f}",
+            f"{way.shown_from:,}",
+            f"{way.dummies:,.0f}",
+            f"{way.dummy_bytes / 1e6:,.1f}",
+            f"{way.seal_seconds:,.1f}",
+            rounded_up(way.windows_epsilon),
+        )
+        for way in sealed.ways
+    ]
+    heads = ("way", "error", "from", "dummies", "MB", "s", f"{WINDOWS} windows")
+    yield Table(
+        f"sealed, not randomised: epsilon {sealed.epsilon:g}, delta {sealed.delta:g} for a client in a window",
+        heads,
+        rows,
+        words=("way",),
+    )
+    yield _line(
+        "error: standard error in users of each count, at any number of reports; from: reports of a value that is "
+        f"shown half the time; MB: dummies; s: sealing them; {WINDOWS} windows: their epsilon together at a delta of "
+        f"{WINDOWS_DELTA:g}"
+    )
+    yield from map(_line, sealed.words())
 
 
 def _broken_down(result: Plan, axes: AxesPart | None) -> Iterator[RenderableType]:
@@ -257,7 +307,7 @@ def _domain(
 
 def _shuffled(task: Task, shuffled: float, delta: float | None, epsilon: float | None, reports: int) -> ShuffledPlan:
     most = LARGEST_EPSILON if epsilon is None else epsilon
-    limits = Limits(shuffled, 1e-8 if delta is None else delta, most)
+    limits = Limits(shuffled, _DELTA if delta is None else delta, most)
     found = shuffled_plan(task, limits, reports)
     for sentence in delta_notes(limits.delta, reports):
         note(f"note: {sentence}")

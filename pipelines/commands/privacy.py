@@ -20,13 +20,16 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy import queries
 from hushcount.privacy.amplification import Amplified, amplify, amplify_any
 from hushcount.privacy.joint import MOST_PARTS
-from hushcount.privacy.layers import of_person, paid_for
+from hushcount.privacy.layers import Paid, of_person, paid_for
+from hushcount.privacy.statement import statement, window_of
 from hushcount.privacy.unit import repeats_of
-from hushcount.senders import UNBOUND
+from hushcount.senders import UNBOUND, Senders
 from pipelines.console import options
 from pipelines.console.answer import Answer, Sentence, note
 from pipelines.console.guarantees import guarantee, in_short
 from pipelines.console.tables import Table
+
+_EPSILONS = ("epsilon", "discovery", "noise")
 
 
 @dataclass(frozen=True)
@@ -100,10 +103,15 @@ def privacy(
             _refuse(of_discovery, "without --discovery")
             if one is not None:
                 _refuse({"--epsilon": epsilon, **of_mechanism}, "with --campaign, which fixes mechanism and epsilon")
-                subject = _of_campaign(Campaign.read(one))
+            read = None if one is None else Campaign.read(one)
+            if read is not None and read.noise is not None:
+                _refuse({"--reports": reports, "--delta": delta}, "with noise, which depends on no number of reports")
+                found = _of_noise(read, windows or 1)
             else:
-                subject = _of_options(epsilon, mechanism, dictionary_size, set_ or [])
-            found = _answer(subject, reports, delta, windows)
+                subject = (
+                    _of_options(epsilon, mechanism, dictionary_size, set_ or []) if read is None else _of_campaign(read)
+                )
+                found = _answer(subject, reports, delta, windows)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return Answer(found, _explained(found) if explain else in_short(found))
@@ -112,19 +120,31 @@ def privacy(
 def _together(campaigns: Sequence[Campaign]) -> Answer:
     """Return what one installation pays for several campaigns, in which a layer's campaigns ask different clients."""
     each, total = paid_for(campaigns)
-    rows = [
-        (one.name, one.layer or "", f"{one.share:.2%}", rounded_up(one.epsilon), rounded_up(one.discovery_epsilon))
-        for one in each
-    ]
-    heads = ("campaign", "layer", "asks", "epsilon", "discovery")
-    data = {"campaigns": [asdict(one) for one in each], "epsilon": total.epsilon, "discovery": total.discovery_epsilon}
+    rows = [(one.name, one.layer or "", f"{one.share:.2%}", *map(rounded_up, _epsilons(one))) for one in each]
+    heads = ("campaign", "layer", "asks", *_EPSILONS)
+    data = {"campaigns": [asdict(one) for one in each], **dict(zip(_EPSILONS, _epsilons(total), strict=True))}
     return Answer(data, [Table("", heads, rows, words=("campaign", "layer")), *map(Sentence, of_person(total))])
+
+
+def _epsilons(paid: Paid) -> tuple[float, float, float]:
+    return paid.epsilon, paid.discovery_epsilon, paid.noise_epsilon
 
 
 def _refuse(options: dict[str, Any], where: str) -> None:
     given = [name for name, value in options.items() if value is not None]
     if given:
         raise UsageError(f"{', '.join(given)} {'is' if len(given) == 1 else 'are'} not allowed {where}: leave it out")
+
+
+def _of_noise(campaign: Campaign, windows: int) -> dict[str, Any]:
+    senders = Senders("client-token")
+    stated = statement(campaign, None, senders)
+    for sentence in stated.plain:
+        note(f"note: {sentence}")
+    noisy, moved = stated.noisy, window_of(campaign, senders, 1)
+    if noisy is None or moved is None:
+        raise ValueError(f"the noise of campaign {campaign.id} does not hide {campaign.shuffle.cap} reports")
+    return queries.noise_answer(noisy, moved, windows)
 
 
 def _of_campaign(campaign: Campaign) -> _Subject:

@@ -24,13 +24,21 @@ def in_short(answer: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield f"what is revealed says little of one client and its cap of {answer['cap']:,}: {pair}"
         yield f"a value of {even:,} clients is found with probability 50 %, of {sure:,} with 95 % (--explain: more)"
         return
+    windows = f"in {answer['windows']:,} windows: epsilon " if "windows" in answer else ""
+    if windows:
+        total, joint = (rounded_up(answer[f"windows_epsilon_{name}"]) for name in ("sum", "joint"))
+        windows += f"{total} as a sum, {joint} jointly"
+    if "local_epsilon" not in answer:
+        yield f"one window of a client's reports, sealed and not randomised: {pair} (--explain: more)"
+        if windows:
+            yield f"{windows} at delta {answer['windows_delta']:g}"
+        return
     local = answer["local_epsilon"]
     yield f"one report alone changes odds by {odds_of(local)} (epsilon {rounded_up(local)})"
     gain = "no gain is claimed" if answer["bound"] is None else pair
     yield f"shuffled with {answer['reports']:,} honest reports: {gain} (--explain: more)"
-    if "windows" in answer:
-        total, joint = (rounded_up(answer[f"windows_epsilon_{name}"]) for name in ("sum", "joint"))
-        yield f"in {answer['windows']:,} windows: epsilon {total} as a sum, {joint} jointly"
+    if windows:
+        yield windows
 
 
 def guarantee(title: str, answer: Mapping[str, object]) -> RenderableType:

@@ -10,9 +10,12 @@ from typing import Any, Literal
 
 from hushcount.privacy.blanket import BlanketLaw
 from hushcount.privacy.composition import Loss
-from hushcount.privacy.joint import Part, Window
+from hushcount.privacy.joint import Curved, Part, Window
+from hushcount.privacy.moved import Moved
 from pipelines.outputs.account import Admission, Hop, Unit
 
+_NOISE = "noise"
+"""The first word of a curve of noise of the mixes."""
 _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
 
@@ -100,7 +103,7 @@ class Charge:
     pid: int = 0
     run: str = ""
     draw: str | None = None
-    window: Window | None = field(default=None, compare=False)
+    window: Curved | None = field(default=None, compare=False)
 
     @property
     def part(self) -> Part:
@@ -118,6 +121,8 @@ class Charge:
         """The whole curve as text, which `window_in` reads."""
         if self.window is None:
             return None
+        if isinstance(self.window, Moved):
+            return " ".join(map(str, (_NOISE, *self.window.numbers)))
         law = self.window.law
         numbers = (float(number) for number in (law.epsilon, law.single, law.pair, law.excess))
         return " ".join(map(repr, (*numbers, int(self.window.reports), int(self.window.of_client))))
@@ -133,10 +138,12 @@ class Charge:
         return self.committed_at or self.reserved_at
 
 
-def window_in(curve: str | None) -> Window | None:
+def window_in(curve: str | None) -> Curved | None:
     """Return the whole curve of a charge from the text in its row."""
     if curve is None:
         return None
+    if curve.startswith(_NOISE):
+        return Moved.of(*map(int, curve.split()[1:]))
     *law, reports, of_client = curve.split()
     return Window(BlanketLaw(*map(float, law)), int(reports), int(of_client))
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.errors import HushcountError
+from hushcount.errors import HushcountError, UsageError
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.guarantees import Statement
-from hushcount.privacy.joint import Window
+from hushcount.privacy.joint import Curved
 from hushcount.privacy.statement import statement, window_of
 from hushcount.privacy.unit import unit_of
 from hushcount.senders import Senders
@@ -32,7 +32,7 @@ from pipelines.outputs.summary import HopSummary
 _NOTHING = Loss(0.0, 0.0)
 
 
-def _no_window(accepted: int) -> Window | None:
+def _no_window(accepted: int) -> Curved | None:
     return None
 
 
@@ -53,7 +53,7 @@ class Charging:
     most: Loss = _NOTHING
     clock: LedgerClock = ALONE
     draw: str | None = None
-    window_of: Callable[[int], Window | None] = _no_window
+    window_of: Callable[[int], Curved | None] = _no_window
 
     def keep_draw(self, directory: str) -> None:
         """Copy the draw in a directory to its path beside the ledger; raises LedgerError if another draw is there."""
@@ -138,7 +138,7 @@ def charging(
     stated = statement(campaign, reports, upstream.senders)
     most = cost_of(statement(campaign, None, upstream.senders), hop)
 
-    def release_window(accepted: int) -> Window | None:
+    def release_window(accepted: int) -> Curved | None:
         return window_of(campaign, upstream.senders, accepted) if hop == "analyze" else None
 
     wanted = replace(
@@ -175,13 +175,19 @@ def cost_of(stated: Statement, hop: Hop) -> Loss:
 
     Args:
         stated: the privacy statement of the release, for the replace-one relation.
-        hop: "analyze" costs the shuffled guarantee, or the local guarantee if no shuffled one is claimed; "discover"
-            costs the guarantee of discovery.
+        hop: "analyze" costs the guarantee of the mixes' noise; without noise, the shuffled guarantee, or the local
+            guarantee if no shuffled one is claimed. "discover" costs the guarantee of discovery.
+
+    Raises:
+        UsageError: one client may have more reports in the batch than the noise of the mixes hides.
     """
     if hop == "analyze":
-        counts = stated.shuffled or stated.local
+        counts = stated.noisy or stated.shuffled or stated.local
         if counts is None:
-            raise HushcountError("the statement of a release of counts has no guarantee for counts: report this bug")
+            raise UsageError(
+                "nothing is guaranteed for the counts of this batch, because one client may have more reports in it "
+                "than the noise hides: run fewer collectors, or publish an epoch with a larger cap"
+            )
         return Loss(counts.epsilon, counts.delta)
     found = stated.discovery
     if found is None:

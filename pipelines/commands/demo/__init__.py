@@ -11,7 +11,7 @@ from rich.text import Text
 from typer import Option
 
 from hushcount.errors import UsageError
-from pipelines.commands.demo.scenes import GLOSSARY, SCENES
+from pipelines.commands.demo.scenes import GLOSSARY, NOISE, NOISE_GLOSSARY, SCENES
 from pipelines.console import options
 from pipelines.console.answer import out_console, show_json
 
@@ -24,6 +24,9 @@ def demo(
     hash_: Annotated[
         Hash, Option("--hash", help="How clients name values for discovery; oblivious adds an evaluator.")
     ] = "keyed",
+    noise: Annotated[
+        bool, Option("--noise", help="Play one scene, in which shuffler and auxiliary server add the noise.")
+    ] = False,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
@@ -32,26 +35,33 @@ def demo(
     Example: hushcount demo --out demo-output
     """
     # Imported only here, because these imports are slow, and --help must be fast.
-    from pipelines.commands.demo.play import play
+    if noise:
+        from pipelines.commands.demo.noise import play
+    else:
+        from pipelines.commands.demo.play import play
     from pipelines.commands.demo.told import tell_glossary
     from pipelines.files import storage
     from pipelines.outputs.staging import SUMMARY, staged
 
+    if noise and hash_ == "oblivious":
+        raise UsageError("--hash names values for discovery, which the scene of --noise has not: leave one of them out")
+    scenes, words = ((NOISE,), NOISE_GLOSSARY) if noise else (SCENES, GLOSSARY)
     source = data or Path(__file__).parents[3] / "examples" / "data"
-    for name in (name for scene in SCENES for name in scene.files):
+    for name in (name for scene in scenes for name in scene.files):
         if not (source / name).exists():
             raise UsageError(f"example file {source / name} is missing: run in a checkout, or give --data DIR")
     results: dict[str, Any] = {"hop": "demo"}
     console = Console(quiet=True) if as_json else out_console()
     with staged(str(out), overwrite) as directory:
-        for scene in SCENES:
+        for scene in scenes:
             played = scene if scene.discovery is None else replace(scene, discovery={**scene.discovery, "hash": hash_})
-            results[scene.name] = play(played, source, Path(directory) / scene.name, console)
-            results[scene.name]["page"] = str(out / scene.name / "results" / "report.html")
+            result = play(played, source, Path(directory) / scene.name, console)
+            results[scene.name] = {**result, "page": str(out / scene.name / result["page"])}
         storage.write_json(storage.join(directory, SUMMARY), results)
-    tell_glossary(console, GLOSSARY)
-    console.print(Text(f"\nResult pages, one of each of the {len(SCENES)} collections:", "bold"))
-    for scene in SCENES:
+    tell_glossary(console, words)
+    pages = "page" if noise else f"pages, one of each of the {len(scenes)} collections"
+    console.print(Text(f"\nResult {pages}:", "bold"))
+    for scene in scenes:
         console.print(f"  {results[scene.name]['page']}", soft_wrap=True)
     if as_json:
         show_json(results)

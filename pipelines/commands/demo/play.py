@@ -51,7 +51,7 @@ def play(scene: Scene, source: Path, directory: Path, console: Console) -> dict[
     mixed = run(plan_shuffle(path, encoded, shuffled), console=progress)
     told.tell_shuffler(console, campaign, mixed)
     truth, found = Counter(values), None
-    result: dict[str, Any] = {}
+    result: dict[str, Any] = {"page": "results/report.html"}
     if scene.discovery is not None:
         found = directory / "found"
         released = run(plan_discover(path, shuffled, keys, str(found), evaluator=evaluator), console=progress)

@@ -16,8 +16,8 @@ class Scene:
         values: file of the data directory with one value a line, each of another client.
         dictionary: file of the data directory with the known items; None: nobody listed any value.
         thing: noun for one value, and `things` for several.
-        mechanism: name in the catalogue of frequency oracles.
-        epsilon: local budget of one report.
+        mechanism: name in the catalogue of frequency oracles; "noise": the mixes add noise.
+        epsilon: local budget of one report; with noise, that of a client in a window.
         discovery: settings of discovery; None: unlisted values are not looked for.
     """
 
@@ -57,6 +57,10 @@ SCENES = (
         {**_DISCOVERY, "max_value_bytes": 40},
     ),
 )  # fmt: skip
+NOISE = Scene(
+    "noise", "200,000 words typed, sealed and not randomised; the mixes add noise to every tenth known word",
+    "words.txt.gz", "words_dictionary.txt.gz", "word", "noise", 1.0,
+)  # fmt: skip
 GLOSSARY = (
     ("stream", "one kind of reports: frequency reports are counted, discovery reports find unlisted values"),
     ("bin", "all discovery reports of one value: equal hashes with equal sealed values"),
@@ -73,3 +77,9 @@ GLOSSARY = (
     ("withheld", "on purpose: a value that few clients sent could tell who they are, so nobody gets to see it"),
 )
 """Words of the demo's output, explained at its end."""
+NOISE_GLOSSARY = (
+    ("mixes", "shuffler and auxiliary server: each adds dummies, and permutes them with the reports"),
+    ("dummies", "reports that a mix makes: nobody but this mix can tell them from clients' reports"),
+    ("sealed", "only the party with the key can open a report, but whoever opens it reads the value itself"),
+    *(word for word in GLOSSARY if word[0] == "other"),
+)

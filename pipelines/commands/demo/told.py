@@ -17,10 +17,10 @@ from rich.text import Text
 
 from aux_server.bins import Bins
 from hushcount.campaigns.campaign import Campaign
-from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.found_counts import kept_bias
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import HASH_BYTES
+from hushcount.maths.count_laws import CountLaw
 from hushcount.oracles.catalogue import frequency_oracle
 from hushcount.oracles.encoders.pool import Pool
 from pipelines.commands.demo.scenes import Scene

@@ -78,6 +78,7 @@ def init(
         bool, Option("--no-discovery", help="Question 7: do not look for unlisted values.")
     ] = False,
     yes: Annotated[bool, Option("--yes", help="Ask nothing: take the default of each missing option.")] = False,
+    noise: Annotated[bool, Option("--noise", hidden=True)] = False,
     min_batch: Annotated[int, Option(help="Fewest reports in a release.", min=1, max=options.MOST_REPORTS)] = 1000,
     host: Annotated[str, Option(help="Address that the collector listens on.")] = "127.0.0.1",
     port: Annotated[int, Option(help="Port that the collector listens on.", min=1, max=65535)] = 8080,
@@ -102,6 +103,11 @@ def init(
     from pipelines.jobs.number_bins import number_part
     from pipelines.jobs.number_plans import PlannedNumbers
 
+    if noise:
+        raise UsageError(
+            "init makes all keys for one operator, from whom noise of the mixes protects nobody: leave --noise out; "
+            "hushcount campaign new --noise takes the public key of another operator's auxiliary server"
+        )
     target = directory.resolve()
     require_new(target)
     if not _HOST.fullmatch(host):

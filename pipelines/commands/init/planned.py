@@ -90,7 +90,7 @@ def results_odds(campaign: Campaign, clients: int) -> Odds | None:
     None if there is no gain over the local guarantee and no discovery.
     """
     stated = statement(campaign, max(clients, campaign.shuffle.minimum_batch), Senders("client-token"))
-    whole = stated.total or stated.shuffled
+    whole = stated.total or stated.shuffled or stated.noisy
     return None if whole is None else whole.odds
 
 

@@ -237,6 +237,10 @@ def test_every_number_of_a_campaign_file_has_a_range(world: World, tmp_path: Pat
             for value in (*(float(text) for text in HUGE), 10**30, 10**23, -1, 0, 0.5):
                 data = json.loads(file.read_text())
                 data["passes"] = {"seconds": 3600, "first": "2026-12-01", "days": ["0" * 64]}
+                if path[0] == "noise":
+                    data["noise"] = {"epsilon": 1.0, "delta": 1e-8, "seconds": 3600}
+                    data["shuffle"]["minimum_batch"] = 1
+                    del data["mechanism"], data["passes"]
                 part = data
                 for name in path[:-1]:
                     part = part[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -25,12 +26,13 @@ CANDIDATE = {
     "mechanism", "parameters", "p", "q", "variance_users2", "standard_error_users", "collision_error_users",
     "report_bits", "report_bytes", "sealed_bytes", "tally_mib", "decode_operations", "decode_seconds", "epsilon_spent",
 }  # fmt: skip
+PERFORMANCE = Path(__file__).parents[3] / "docs" / "performance.md"
 ASKED = ("plan", "--epsilon", 1, "--reports", 100_000)
 
 
 def test_the_json_has_these_keys_and_is_the_plan() -> None:
     told = done(*ASKED, "--dictionary-size", 500, "--json").json
-    assert set(told) == KEYS
+    assert set(told) == KEYS | {"sealed"}
     assert {field.name for field in fields(Candidate)} == CANDIDATE
     assert all(set(one) == CANDIDATE for one in [told["chosen"], *told["candidates"]])
     plan = make_plan(Task(500), 1.0, 100_000)
@@ -134,7 +136,7 @@ def test_bins_are_planned_as_items_and_their_quantiles_in_the_unit() -> None:
     told = done(*ASKED, "--number", "0:60000", "--unit", "ms", "--bins", "log:64", "--json").json
     items = done(*ASKED, "--dictionary-size", 65, "--json").json
     assert told["chosen"] == items["chosen"]
-    assert set(told) == KEYS | {"number"}
+    assert set(told) == KEYS | {"number", "sealed"}
     few = done("plan", "--reports", 1e6, "--epsilon", 1, "--number", "0:60000", "--bins", "log:64", "--json").json
     for one, better in zip(told["number"]["quantiles"], few["number"]["quantiles"], strict=True):
         assert set(one) == {"at", "bins", "low", "high"}
@@ -214,6 +216,60 @@ def test_people_get_a_table_the_reason_and_what_is_left_out() -> None:
     assert rows[: len(plan.candidates)] == [one.mechanism for one in plan.candidates]
     assert "wss: domain is 2000" in run.err
     assert "open domain" in done(*ASKED, "--open-domain").out
+
+
+def test_sealed_reports_are_named_with_their_error_dummies_cost_and_trust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    """The law is summed here: f(z) falls by e^-.6 a step above 0 and by e^-.4 below, up to 29 (epsilon 1)."""
+    chances = {z: math.exp(-0.6 * z if z >= 0 else 0.4 * z) for z in range(-400, 30)}
+    whole = sum(chances.values())
+    mean = sum(z * chance for z, chance in chances.items()) / whole
+    variance = sum((z - mean) ** 2 * chance for z, chance in chances.items()) / whole
+    asked = ("plan", "--dictionary-size", 26000, "--reports", "1e6", "--mechanism", "grr", "--shuffled-epsilon", 1)
+    sealed = done(*asked, "--json").json["sealed"]
+    noise, discovery = sealed["ways"]
+    assert (sealed["epsilon"], sealed["delta"], sealed["left_out"]) == (1.0, 1e-8, {})
+    assert noise["standard_error_users"] == pytest.approx(math.sqrt(2.0 * variance)) == pytest.approx(4.21, abs=0.005)
+    assert discovery["standard_error_users"] == pytest.approx(math.sqrt(variance))
+    assert noise["dummies_an_item"] == pytest.approx(2.0 * (29.0 - mean))
+    assert noise["dummies"] == pytest.approx(26_000 * 2.0 * (29.0 - mean))
+    # docs/adr/0061 states it of 30 windows; the ledger adds discovery's up.
+    assert noise["windows_epsilon"] == pytest.approx(22.9, abs=0.05)
+    assert discovery["windows_epsilon"] == pytest.approx(30.0, abs=0.05)
+    assert (noise["shown_from"], discovery["shown_from"], discovery["dummies"]) == (0, 30, 0.0)
+    # The shuffler's dummies have two boxes, and those of the auxiliary server one.
+    listed = write_lines(tmp_path / "many.txt", (f"{number}" for number in range(25_999)))
+    new = ("campaign", "new", "--noise", "--epsilon", 1, "--id", "w", "--dictionary", listed, "--window", "1d")
+    done(*new, "--keys", world.keys, "--out", tmp_path / "w.json")
+    campaign = Campaign.read(tmp_path / "w.json")
+    assert noise["dummy_bytes"] == pytest.approx(noise["dummies"] / 2.0 * (campaign.layer_bytes + campaign.box_bytes))
+    costs = re.search(r"\| seal it: two products \| (\S+) \| (\S+) \|", PERFORMANCE.read_text())
+    assert costs is not None
+    seconds = [float(cost) * 1e-6 * 1.5 * noise["dummies"] for cost in costs.groups()]
+    assert [noise["seal_seconds"], noise["lanes_seconds"]] == pytest.approx(seconds)
+    monkeypatch.setenv("COLUMNS", "80")
+    said = " ".join(done(*asked).out.split())
+    assert "sealed, not randomised: epsilon 1, delta 1e-08" in said
+    assert "noise of the mixes 4.2 0 1,550,478 158.1 144.2 22.86 discovery with counts 3.0 30 0 0.0 0.0 30" in said
+    assert all(sentence in said for sentence in sealed["words"])
+    assert "either may be dishonest" in said
+    assert "neither has a local guarantee" in said
+
+
+def test_sealed_reports_are_planned_at_a_local_epsilon_too_and_not_where_no_dictionary_is_counted(
+    tmp_path: Path,
+) -> None:
+    told = done("plan", "--epsilon", 0.5, "--reports", 1000, "--dictionary-size", 9, "--json").json["sealed"]
+    assert (told["epsilon"], told["delta"], len(told["ways"])) == (0.5, 1e-8, 2)
+    many = done("plan", "--epsilon", 0.5, "--reports", 1000, "--dictionary-size", 10**6, "--mechanism", "grr", "--json")
+    assert "1,000,000 items need up to" in many.json["sealed"]["left_out"]["noise of the mixes"]
+    assert "left out: noise of the mixes: noise: 1,000,000 items" in " ".join(
+        done("plan", "--epsilon", 0.5, "--reports", 1000, "--dictionary-size", 10**6, "--mechanism", "grr").err.split()
+    )
+    axis = ("--public-by", f"v={write_lines(tmp_path / 'v.txt', ['x', 'y'])}", "--dictionary-size", 9)
+    for options in (("--open-domain",), ("--number", "0:9", "--mean"), axis):
+        assert "sealed" not in done("plan", "--epsilon", 1, "--reports", 1000, *options, "--json").json
 
 
 def test_the_file_is_the_campaign_of_the_chosen(world: World, tmp_path: Path, subtests: pytest.Subtests) -> None:

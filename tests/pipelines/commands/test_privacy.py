@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hushcount.discovery.keep_rules import KeepRule
 from tests.pipelines.conftest import World
 from tests.support.jobs import done, new_campaign, refused
+from tests.support.noise import noise_campaign
 
 ANY = ("privacy", "--epsilon", "1", "--reports", "100000", "--delta", "1e-8")
 AIS = (*ANY, "--mechanism", "ais", "--dictionary-size", "26000")
@@ -183,6 +186,39 @@ def test_thirty_windows_by_their_sum_and_jointly() -> None:
     assert tiny["windows_epsilon_joint"] == tiny["windows_epsilon_sum"] == pytest.approx(3 * tiny["shuffled_epsilon"])
     refused(*AIS[:-6], "--delta", 0.1, "--windows", 10, says=["windows is 10"])
     refused("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8, "--windows", 2, says=["--windows"])
+
+
+def test_noise_of_the_mixes(tmp_path: Path) -> None:
+    path = tmp_path / "noise.json"
+    noise_campaign().write(path)
+    run = done("privacy", "--campaign", path, "--windows", 30, "--json")
+    assert run.json | {"odds": 0, "count_deviation": 0, "windows_epsilon_joint": 0} == {
+        "epsilon": 1.0, "delta": 1e-8, "local": "none: sealed, not randomised", "odds": 0, "count_deviation": 0,
+        "relation": "replace-one", "windows": 30, "windows_delta": 1e-6, "windows_epsilon_sum": 30.0,
+        "windows_epsilon_joint": 0,
+    }  # fmt: skip
+    assert run.json["odds"] == pytest.approx(2.718, abs=1e-3)
+    assert run.json["count_deviation"] == pytest.approx(4.21, abs=0.01)
+    assert run.json["windows_epsilon_joint"] == pytest.approx(22.856, abs=1e-3)
+    assert "one of shuffler and auxiliary server keeps to its role" in run.err
+    assert "every exact count" in run.err
+    shown = done("privacy", "--campaign", path, "--windows", 30).out
+    assert "sealed and not randomised: epsilon 1, delta 1e-08" in shown
+    assert "in 30 windows: epsilon 30 as a sum, 22.86 jointly at delta 1e-06" in shown
+    assert "windows" not in done("privacy", "--campaign", path, "--json").json
+    for option in ("--reports", "--delta"):
+        says = ("with noise, which depends on no number of reports",)
+        refused("privacy", "--campaign", path, option, "0.5" if option == "--delta" else 10, says=says)
+
+
+def test_noise_beside_other_campaigns_is_no_local_guarantee(world: World, tmp_path: Path) -> None:
+    noise, other = tmp_path / "noise.json", new_campaign(world.root / "beside.json", world.keys, mechanism="ais")
+    noise_campaign(0.5).write(noise)
+    asked = ("privacy", "--campaign", noise, "--campaign", other)
+    found = done(*asked, "--json").json
+    assert (found["noise"], found["discovery"]) == (0.5, 0.0)
+    assert [(one["epsilon"] > 0.0, one["noise_epsilon"]) for one in found["campaigns"]] == [(False, 0.5), (True, 0.0)]
+    assert "0.5 for reports that are sealed, not randomised" in done(*asked).out
 
 
 def test_windows_of_clients_that_remember_are_linked(world: World) -> None:

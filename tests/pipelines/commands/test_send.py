@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -133,9 +134,9 @@ def test_coordinates_are_reported_with_each_value_and_with_one_that_was_kept_for
 ) -> None:
     told, report = [], Client.report
 
-    def recorded(self: Client, value: str, by: Mapping[str, str] | None = None) -> bytes:
+    def recorded(self: Client, value: str, by: Mapping[str, str] | None = None, due: datetime | None = None) -> bytes:
         told.append((self.campaign.epoch, value, by))
-        return report(self, value, by)
+        return report(self, value, by, due)
 
     monkeypatch.setattr(Client, "report", recorded)
     home = ("--folder", tmp_path / "own", "--keep-values")
