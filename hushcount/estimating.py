@@ -12,7 +12,7 @@ from hushcount.campaigns.dictionary import Dictionary, items_of, other_item
 from hushcount.errors import UsageError
 from hushcount.oracles import flagging
 from hushcount.oracles.estimates import Estimate
-from hushcount.oracles.flags import Flag, Flags
+from hushcount.oracles.flags import UNFLAGGED, Flag, Flags
 from hushcount.oracles.influence import forged_part
 from hushcount.oracles.tally import Tally
 from hushcount.privacy.unit import repeats_of
@@ -64,6 +64,9 @@ def flagged(campaign: Campaign, tally: Tally, repeats: Counts) -> Flags:
         repeats: how often equal reports of the batch came, by `hushcount.oracles.repeats.add_repeats`.
     """
     mechanism, n = campaign.require_frequency(), tally.reports
+    if mechanism.encoder.noise is not None:
+        # Reports of an item are all equal, dummies are among them, and each report counts for one item.
+        return UNFLAGGED
     alike, forgers = repeats_of(campaign, tally.senders), forged_part(campaign.asked)
     law = mechanism.encoder.totals(mechanism.responder, tally.items)
     return Flags(

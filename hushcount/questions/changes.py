@@ -68,9 +68,9 @@ class Changes:
             false (Benjamini and Hochberg).
         p_bonferroni: p-values for a list of all these groups: with probability alpha at most, any unchanged group has
             a p-value of alpha or less.
-        exact: bool[g], whether the p-value comes from Fisher's test; if not, it comes from the normal law. Fisher's
-            test is exact for items, and for groups in randomised response. For other groups a binomial law is matched
-            to the sum's law.
+        exact: bool[g], whether the p-value comes from Fisher's test, or from the law of the mixes' dummies; if not, it
+            comes from the normal law. Fisher's test is exact for items, and for groups in randomised response. For
+            other groups a binomial law is matched to the sum's law.
         forged_down, forged_up: float64[g], how far 1 % of all clients, if they forge on both sides, could lower and
             raise the difference; positive.
         level: the level of the limits for a list.
@@ -118,6 +118,7 @@ def changes(
       1,000 reports of a side are expected to support a group, or fewer than 1,000 not to support it. Otherwise the
       normal law of `z = difference / error`, with the error at the pooled share f-, which both sides have if nothing
       changed.
+      With noise of the mixes, fewer than 1,000 clients: the law of all dummies and of both samples of clients.
     - Results of pools with one seed have the same bias, which cancels if nothing changed. If other items changed, a
       part of the bias remains; it is estimated from both sketches and added to the error. Pools of different seeds each
       add their bias.

@@ -1,6 +1,7 @@
 """Compare two sides: the error of the difference, and its p-value if nothing changed.
 
-For few reports the p-value comes from Fisher's exact test of two proportions, two-sided by likelihood.
+For few reports the p-value comes from Fisher's exact test of two proportions, two-sided by likelihood; with noise of
+the mixes from the law of their dummies, because Fisher's test knows no such noise (docs/adr/0061).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from hushcount.arrays import BoolArray, FloatArray, IntArray
+from hushcount.maths.noise_sums import NoiseSum, WeightedSum
 from hushcount.oracles.estimates import quantile
 from hushcount.questions.collisions import pool_of, pool_variance
 from hushcount.questions.counted import Counted, Group
@@ -66,7 +68,8 @@ def _p_value(before: int, after: int, n_before: int, n_after: int) -> float:
 
 
 FEW = 1000.0
-"""Below this number of expected supports Fisher's test replaces the normal law."""
+"""Below this number of expected supports Fisher's test, or the law of the dummies, replaces the normal law."""
+_GRADES = 20.0
 _NOTHING = 1e-9
 """An error of a share below this is only rounding: the share of all items together is 1 without any error."""
 
@@ -106,10 +109,12 @@ class Compared:
 
     @cached_property
     def exact(self) -> BoolArray:
-        """bool[g]: whether both sides have one law, and few reports are expected to support a group, or few not to."""
-        mean, each, trials = self._matching
+        """bool[g]: whether few reports are expected to support a group, or few not to, and the law of scores is known.
+
+        With noise of the mixes a report supports the group that its client holds.
+        """
         fewer = min(self.before.answers, self.after.answers)
-        return self._alike & (fewer * np.minimum(mean / each, trials - mean / each) < FEW) & (self._spread > 0.0)
+        return self._tested | (self._noisy & (fewer * np.minimum(self.pooled, 1.0 - self.pooled) < FEW))
 
     @cached_property
     def p_value(self) -> FloatArray:
@@ -119,16 +124,16 @@ class Compared:
 
         difference = np.abs(self.after.share - self.before.share)
         found = np.asarray(2.0 * ndtr(-difference / self.null_error), dtype=np.float64)
-        few = self.exact
-        if not few.any():
-            return found
-        exact = self._fisher(few)
-        # Fisher's test ignores collisions, such as those from other items' changes in a shared pool.
-        found[few] = np.where(self.collisions[few] > 0.0, np.maximum(exact, found[few]), exact)
+        if (few := self._tested).any():
+            exact = self._fisher(few)
+            # Fisher's test ignores collisions, such as those from other items' changes in a shared pool.
+            found[few] = np.where(self.collisions[few] > 0.0, np.maximum(exact, found[few]), exact)
+        if (few := self.exact & self._noisy).any():
+            found[few] = self._by_noise(few)
         return found
 
     def largest_p_value(self) -> FloatArray:
-        """Return float64[g]: the larger of `p_value` and Fisher's p-value, with any number of supports.
+        """Return float64[g]: the larger of `p_value` and the exact p-value, with any number of supports.
 
         Groups without a common law of both sides get `p_value`. Far out in the tails the normal law's p-value is too
         small. For example, at 1,000 expected supports the normal law gives 1e-7 for an event of probability 1.1e-7. Use
@@ -138,7 +143,34 @@ class Compared:
         largest, chosen = self.p_value.copy(), self._alike & (self._spread > 0.0)
         if chosen.any():
             largest[chosen] = np.maximum(largest[chosen], self._fisher(chosen))
+        if self._noisy.any():
+            largest[self._noisy] = np.maximum(largest[self._noisy], self._by_noise(self._noisy))
         return largest
+
+    def _by_noise(self, chosen: BoolArray) -> FloatArray:
+        """Return the p-values of the chosen groups by the law of all dummies and of both samples of clients.
+
+        Both samples have the pooled share plus one standard error, since the share itself is not known. It is rounded
+        towards 1/2, so that groups of nearly one share have one law.
+        """
+        difference = self.after.share - self.before.share
+        error = 1.0 / np.sqrt(sum(1.0 / np.maximum(side.variance(), _NOTHING**2) for _, side in self._signed))
+        shares = graded(self.pooled, error)
+        alike: dict[tuple[object, ...], list[int]] = {}
+        for place in np.flatnonzero(chosen).tolist():
+            alike.setdefault((self.before.errors[place], self.after.errors[place], shares[place]), []).append(place)
+        found = np.ones(len(shares))
+        for places in alike.values():
+            found[places] = self._noise(places[0], float(shares[places[0]])).two_sided(difference[places])
+        return found[chosen]
+
+    def _noise(self, place: int, share: float) -> WeightedSum:
+        """Return the law of a group's difference, if the clients of both sides are samples of one share."""
+        parts: list[tuple[float, NoiseSum]] = []
+        for sign, side in self._signed:
+            parts += [(sign * weight, law) for weight, law in side.errors[place]]
+            parts.append((sign / side.reports, sampled(side.reports, share)))
+        return WeightedSum.of(parts)
 
     def _fisher(self, chosen: BoolArray) -> FloatArray:
         """Return Fisher's p-values of the chosen groups."""
@@ -169,6 +201,18 @@ class Compared:
             limited.append(_limited(side, tail).widened(z * np.sqrt(pool_variance(weighted, counts, sizes))))
         return ratio_limits(*limited)
 
+    @cached_property
+    def _tested(self) -> BoolArray:
+        """bool[g]: whether Fisher's test is for a group: both sides have one law, and few supports, or few others."""
+        mean, each, trials = self._matching
+        fewer = min(self.before.answers, self.after.answers)
+        return self._alike & (fewer * np.minimum(mean / each, trials - mean / each) < FEW) & (self._spread > 0.0)
+
+    @cached_property
+    def _noisy(self) -> BoolArray:
+        """bool[g]: whether both sides have noise of the mixes."""
+        return np.array([bool(was and now) for was, now in zip(self.before.errors, self.after.errors, strict=True)])
+
     @property
     def _signed(self) -> tuple[tuple[float, Side], tuple[float, Side]]:
         return (-1.0, self.before), (1.0, self.after)
@@ -196,6 +240,23 @@ class Compared:
         """(mean, h, M/n) of `Law.matching`, if both sides have the pooled share."""
         reports = [self.before.reports, self.after.reports]
         return added([self.before.law, self.after.law], reports).matching(self.pooled)
+
+
+def graded(share: FloatArray, error: FloatArray) -> FloatArray:
+    """Return float64[g]: each share moved towards 1/2 by its error, and to the next of few shares there."""
+    rarer = np.minimum(np.minimum(share, 1.0 - share) + error, 0.5)
+    rarer = np.minimum(np.exp(np.ceil(_GRADES * np.log(rarer)) / _GRADES), 0.5)
+    return np.where(share > 0.5, 1.0 - rarer, rarer)
+
+
+def sampled(clients: int, share: float) -> NoiseSum:
+    """Return the law of the number of clients that hold an item, but for chances below 1e-30."""
+    # A server's library.
+    from scipy.stats import binom
+
+    mean, reach = clients * share, 12.0 * math.sqrt(clients * share * (1.0 - share)) + _FAR
+    numbers = np.arange(max(0, math.floor(mean - reach)), min(clients, math.ceil(mean + reach)) + 1)
+    return NoiseSum(int(numbers[0]), np.asarray(binom.pmf(numbers, clients, share), dtype=np.float64))
 
 
 def compared(before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group]) -> Compared:

@@ -11,6 +11,7 @@ from hushcount.arrays import BoolArray, FloatArray, IntArray
 from hushcount.maths.support_limits import LEAST_CHANCE, SupportCounts
 from hushcount.oracles.estimates import Estimate, SharedCells, Supports
 from hushcount.oracles.group_estimates import Rest, Rows, SupportSums
+from hushcount.oracles.noisy_counts import CountError, NoisyCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +99,15 @@ def law_of(one: Estimate) -> Law:
         return _rows([(places, law_of(part)) for places, part in one.parts], size, one.repeats)
     nothing = np.full(size, np.nan)
     return Law(nothing, nothing, nothing, nothing, nothing, np.zeros(size, dtype=np.bool_), one.repeats)
+
+
+def errors_of(one: Estimate) -> list[CountError | None]:
+    """Return how much each count of an estimate errs by noise of the mixes; None where it has no such noise."""
+    found: list[CountError | None] = [one.law if isinstance(one, NoisyCounts) else None] * len(one.count)
+    for places, part in one.parts if isinstance(one, Rows) else ():
+        for place, error in zip(places.tolist(), errors_of(part), strict=True):
+            found[place] = error
+    return found
 
 
 def added(laws: Sequence[Law], reports: Sequence[int]) -> Law:

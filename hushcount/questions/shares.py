@@ -155,17 +155,23 @@ def shares_in(one: Counted, cells: StratumCells) -> StratumShares:
 
 
 def noise_of(one: Counted, groups: Sequence[UInt64Array], kinds: IntArray, counts: FloatArray) -> FloatArray:
-    """Return float64[g], users squared: the variance of the sum of a group's cells by randomisation, at each count.
+    """Return float64[g], users squared: the variance by noise of the sum of a group's cells, at each count.
 
     Args:
         groups: cells, one group of each kind.
         kinds: int64[g], place of the group whose law a count has.
         counts: float64[g].
     """
-    n, law = one.reports, one.campaign.require_frequency().group_law(one.tally, groups)
+    mechanism = one.campaign.require_frequency()
+    n, law, dummies = one.reports, mechanism.group_law(one.tally, groups), np.zeros(len(groups))
+    if (noise := mechanism.encoder.noise) is not None:
+        sizes = np.array([*map(len, groups)], dtype=np.float64)
+        # A sum is corrected by the number of reports. The count of one item is not, so a rest errs a little more.
+        part = (sizes - 1.0) / mechanism.encoder.cells
+        dummies = noise.times(one.tally.batches).variance * sizes * (1.0 - part)
     # The variance is linear in the count.
     none, all_ = (law.noise(n, share)[kinds] for share in (0.0, 1.0))
-    return np.asarray(none + np.clip(counts, 0.0, n) / n * (all_ - none), dtype=np.float64)
+    return np.asarray(none + np.clip(counts, 0.0, n) / n * (all_ - none) + dummies[kinds], dtype=np.float64)
 
 
 def _quantile(confidence: float, looks: int) -> float:

@@ -13,10 +13,12 @@ import numpy as np
 
 from hushcount.arrays import FloatArray, IntArray
 from hushcount.errors import UsageError
+from hushcount.maths.noise_sums import NoiseSum
 from hushcount.oracles.estimates import Estimate, quantile
+from hushcount.oracles.noisy_counts import CountError
 from hushcount.oracles.tally import Tally
 from hushcount.questions.counted import Counted, Group
-from hushcount.questions.laws import Law, added, law_of
+from hushcount.questions.laws import Law, added, errors_of, law_of
 from hushcount.questions.mover import Limited, sum_limits
 from hushcount.senders import Senders, weakest
 
@@ -63,7 +65,8 @@ def _added(same: list[Counted]) -> Counted:
     items = reduce(np.intersect1d, (one.tally.items for one in same))
     counts = sum(_columns(one.tally, items) for one in same)
     reports, tallies = sum(one.reports for one in same), [one.tally for one in same]
-    added = Tally(np.asarray(counts), reports, items, _senders(tallies))
+    batches = sum(tally.batches for tally in tallies)
+    added = Tally(np.asarray(counts), reports, items, _senders(tallies), batches=batches)
     result = replace(first, tally=added, window=f"{same[0].window} to {same[-1].window}")
     # The dictionary may be large, so it is read only once for the file.
     result.__dict__.update({name: value for name, value in first.__dict__.items() if name == "dictionary"})
@@ -149,6 +152,18 @@ class Side:
         """The law of the supports of all results together, if they have one."""
         return added(self._laws, [result.reports for result in self.results])
 
+    @cached_property
+    def errors(self) -> list[tuple[tuple[float, NoiseSum], ...]]:
+        """For each group the noise of the mixes in the share, as parts of a `WeightedSum`; empty without such noise."""
+        rows = zip(*map(errors_of, self.estimates), strict=True)
+        return [self._parts_of([error for error in row if error is not None]) for row in rows]
+
+    def _parts_of(self, errors: Sequence[CountError]) -> tuple[tuple[float, NoiseSum], ...]:
+        if len(errors) < len(self.estimates):
+            return ()
+        weighted = [part for one in errors for part in ((1.0 - one.part, one.inside), (-one.part, one.outside))]
+        return tuple((weight / self.reports, law) for weight, law in weighted if weight)
+
     def limits(self, tail: float, drawn: bool = True) -> tuple[FloatArray, FloatArray]:
         """Return (low, high), float64[g]: each limit misses the share with probability `tail`.
 
@@ -166,12 +181,18 @@ class Side:
 
     def _part(self, number: int, tail: float, drawn: bool) -> Limited:
         """Return one result's part of the share."""
-        one, law, reports = self.estimates[number], self._laws[number], self.results[number].reports
+        one, law, result = self.estimates[number], self._laws[number], self.results[number]
+        reports = result.reports
         share, noise = one.count / reports, (one.standard_error / reports) ** 2
         held = np.clip(share, 0.0, 1.0)
-        half = quantile(tail) * np.sqrt(noise + (one.repeats * held * (1.0 - held) / reports if drawn else 0.0))
+        sample = one.repeats * held * (1.0 - held) / reports if drawn else np.zeros(len(share))
+        half = quantile(tail) * np.sqrt(noise + sample)
         low, high = law.limits(reports / law.repeats, tail, drawn)
         values = share, np.where(law.there, low, share - half), np.where(law.there, high, share + half)
+        if result.campaign.noise is not None:
+            among = Limited(share, *(limit / reports for limit in one.limits(tail)))
+            widened = among.widened(quantile(tail) * np.sqrt(sample))
+            values = share, widened.low, widened.high
         return Limited(*(value * (reports / self.reports) for value in values))
 
     @cached_property

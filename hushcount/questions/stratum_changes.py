@@ -13,14 +13,46 @@ from functools import cached_property
 
 import numpy as np
 
-from hushcount.arrays import FloatArray
+from hushcount.arrays import FloatArray, IntArray
+from hushcount.maths.noise_sums import NoiseSum, WeightedSum
+from hushcount.oracles.noisy_counts import MixNoise
+from hushcount.questions.comparing import graded, sampled
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.mover import Limited, difference_limits
 from hushcount.questions.shares import StratumCells, StratumShares, noise_of, score_variance, shares_in
 from hushcount.questions.sides import added_up
 
 _NOTHING = 1e-9
+_FEW = 1000.0
 """An error of a share below this is only rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dummies:
+    """The dummies of the mixes in one result.
+
+    Attributes:
+        noise: their law.
+        cells: d, the number of cells.
+        sizes: int64[2, 2, g], the cells of each group and of its stratum: before, and after.
+    """
+
+    noise: MixNoise
+    cells: int
+    sizes: IntArray
+
+    def parts(self, place: int, share: float, strata: Sequence[float]) -> list[tuple[float, NoiseSum]]:
+        """Return the noise of a group's difference, as parts of a `WeightedSum`, if both strata have this share.
+
+        `strata`: the reports of each stratum; of the first one they are negative.
+        """
+        sizes = self.sizes[:, :, place].tolist()
+        # The counts of single items are not corrected by the number of all reports.
+        found, less = [(0.0, self.cells - sum(all_ for _, all_ in sizes))], 0.0
+        for (group, all_), n in zip(sizes, strata, strict=True):
+            found += [((1.0 - share) / n, group), (-share / n, all_ - group)]
+            less += ((group if group > 1 else 0) - share * all_) / n / self.cells
+        return [(weight - less, self.noise.sum_of(size)) for weight, size in found if size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +62,13 @@ class StratumPairs:
     Attributes:
         before, after: the shares in each stratum.
         covariances: float64[2, 2, g], of the counts of group and stratum after with those before.
+        dummies: of each result, if all have noise of the mixes; else empty.
     """
 
     before: StratumShares
     after: StratumShares
     covariances: FloatArray
+    dummies: tuple[Dummies, ...] = ()
 
     @property
     def error(self) -> FloatArray:
@@ -49,9 +83,28 @@ class StratumPairs:
 
         both = self.before.stratum + self.after.stratum
         pooled = np.clip((self.before.group + self.after.group) / np.where(both > 0.0, both, np.nan), 0.0, 1.0)
-        return np.asarray(
-            2.0 * ndtr(-np.abs(self.after.share - self.before.share) / self._error(pooled, pooled)), dtype=np.float64
-        )
+        difference, error = self.after.share - self.before.share, self._error(pooled, pooled)
+        found = np.asarray(2.0 * ndtr(-np.abs(difference) / error), dtype=np.float64)
+        fewer = np.minimum(self.before.stratum, self.after.stratum) * np.minimum(pooled, 1.0 - pooled)
+        few = np.isfinite(difference) & (fewer < _FEW) if self.dummies else np.zeros(len(found), dtype=np.bool_)
+        if few.any():
+            found[few] = self._by_noise(np.flatnonzero(few), graded(pooled, error), difference)
+        return found
+
+    def _by_noise(self, places: IntArray, shares: FloatArray, difference: FloatArray) -> FloatArray:
+        """Return p-values by the law of all dummies and of both samples of clients, as `Compared.p_value` does."""
+        laws: dict[tuple[object, ...], WeightedSum] = {}
+        found = np.ones(len(places))
+        for row, place in enumerate(places.tolist()):
+            share, strata = float(shares[place]), (-self.before.stratum[place], self.after.stratum[place])
+            key = share, strata, *(one.sizes[:, :, place].tobytes() for one in self.dummies)
+            if key not in laws:
+                parts = [(1.0 / n, sampled(max(1, round(abs(n))), share)) for n in strata]
+                for one in self.dummies:
+                    parts += one.parts(place, share, strata)
+                laws[key] = WeightedSum.of(parts)
+            found[row] = laws[key].two_sided(difference[place : place + 1])[0]
+        return found
 
     def difference(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Return (low, high) of the difference; each limit misses it with probability `tail`.
@@ -77,7 +130,9 @@ class StratumPairs:
 
 
 def _deviation(side: StratumShares, share: FloatArray) -> FloatArray:
-    return np.asarray(np.sqrt(score_variance(share, *side.sampled.variances)) / side.stratum, dtype=np.float64)
+    # A sample of clients has no variance of a share below 0 or above 1.
+    held = np.clip(share, 0.0, 1.0)
+    return np.asarray(np.sqrt(score_variance(held, *side.sampled.variances)) / side.stratum, dtype=np.float64)
 
 
 def stratum_pairs(results: Sequence[Counted], before: Sequence[Group], after: Sequence[Group]) -> StratumPairs:
@@ -95,6 +150,7 @@ def stratum_pairs(results: Sequence[Counted], before: Sequence[Group], after: Se
         StratumShares.added(one.before for one in found),
         StratumShares.added(one.after for one in found),
         np.sum([one.covariances for one in found], axis=0),
+        tuple(part for one in found for part in one.dummies) if all(one.dummies for one in found) else (),
     )
 
 
@@ -112,4 +168,10 @@ def _pairs_in(one: Counted, before: Sequence[Group], after: Sequence[Group]) -> 
             asked = ((both, own_count + other_count), (own, own_count), (other, other_count))
             joint, *alone = (noise_of(one, groups, kind.reshape(-1), count) for groups, count in asked)
             at[place] = shares[0].repeats * (joint - alone[0] - alone[1]) / 2.0
-    return StratumPairs(shares[1], shares[0], found)
+    noise = one.campaign.require_frequency().encoder.noise
+    if noise is None:
+        return StratumPairs(shares[1], shares[0], found)
+    wholes = [[side.strata[place] for place in side.places] for side in sides]
+    sizes = [[[*map(len, side.groups)], [*map(len, whole)]] for side, whole in zip(sides, wholes, strict=True)]
+    dummies = Dummies(noise.times(one.tally.batches), one.campaign.domain or 0, np.array(sizes[::-1]))
+    return StratumPairs(shares[1], shares[0], found, (dummies,))

@@ -94,7 +94,7 @@ def panel_of(view: View, key: str, span: Span, before: Known | None = None) -> t
         )
     except HushcountError as error:
         return Panel(key, view.campaign, None, (Prose(f"{key}-none", "Estimates", (sentence(error),)), *health)), None
-    return Panel(key, view.campaign, Guarantee.of(shown.stated), (*asked, *health)), shown
+    return Panel(key, source.heading, Guarantee.of(shown.stated), (*asked, *health)), shown
 
 
 def _calendar(view: View) -> Calendar:

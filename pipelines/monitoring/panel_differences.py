@@ -66,7 +66,7 @@ def comparison(campaigns: Sequence[Shown]) -> Panel | None:
     figures: list[Figure] = []
     refused: list[str] = []
     for number, (one, other) in enumerate(pairs[:_MOST_PAIRS]):
-        title = f"{one.name} and {other.name}"
+        title = f"{one.source.heading} and {other.source.heading}"
         try:
             sides, names = Sides(one.newest, other.newest, (one.name, other.name)), (one.name, other.name)
             figures.append(_drawn(f"pair-{number}", title, sides, names))

@@ -37,7 +37,7 @@ def title_of(source: Source) -> str:
     many = f"{len(windows):,} {kind} from {short[windows[0]]} to {short[windows[-1]]}"
     # A name with minutes ends with Z, for UTC.
     zone = "" if short[windows[0]].endswith("Z") else in_zone(source.zone)
-    return f"{source.name}, {many if len(windows) > 1 else short[windows[0]]}{zone}"
+    return f"{source.heading}, {many if len(windows) > 1 else short[windows[0]]}{zone}"
 
 
 def over_windows(source: Source, table: pa.Table, names: Sequence[str], head: str = "item") -> Iterator[RenderableType]:
@@ -51,7 +51,7 @@ def over_windows(source: Source, table: pa.Table, names: Sequence[str], head: st
     """
     rows = table.to_pylist()
     where = f", by first moment of the window, {source.zone}" if _of_windows(rows) else ", by result"
-    yield _by_window(source, f"{source.name}: counts ± errors, and shares{where}", rows, names, head, _count)
+    yield _by_window(source, f"{source.heading}: counts ± errors, and shares{where}", rows, names, head, _count)
     if SHARE in table.column_names:
         yield _by_window(source, "shares in strata, 95 % intervals", rows, names, head, in_stratum)
 

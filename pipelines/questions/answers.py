@@ -166,7 +166,7 @@ def difference(
         )
     found = found if chosen.names else tuple(by_chance(found))
     seen = [one for one in found if chosen.names or verdict_of(one) != "not significant"]
-    name = " and ".join(dict.fromkeys(one.name for one in sides.sources))
+    name = " and ".join(dict.fromkeys(one.heading for one in sides.sources))
     reports = [
         f"{max(many):,} reports" if len(many) == 1 else "reports"
         for many in ({one.reports_before for one in found}, {one.reports_after for one in found})

@@ -43,7 +43,7 @@ class Change:
             there is no bound.
         adjusted: the p-value after the correction of Benjamini and Hochberg for all groups.
         p_bonferroni: an upper bound of the probability that any group has so small a p-value if nothing changed.
-        exact: whether the p-value was computed by Fisher's exact test.
+        exact: whether the p-value was computed by Fisher's exact test, or by the law of the mixes' dummies.
         significant: whether `adjusted` is at most 0.05.
         seen_20: the probability that a change by 20 % would have been significant.
         forged_down, forged_up: how far 1 % of all clients, if they forge on both sides, could lower and raise the

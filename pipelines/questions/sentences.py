@@ -140,7 +140,9 @@ def of_nothing(source: Source, of: Breakdown = WHOLE) -> Iterator[str]:
     repeats = max(repeats_of(one.campaign, one.tally.senders) for one in tested)
     looks, strata = len(source.followed) * (len(source.places) if alone else 1), of.strata(source.counted)
     # The variance of a sum of cells is about their number times that of one, as that of equal reports is.
-    cells = campaign.cells_an_item / strata
+    # With noise of the mixes this holds for sums of batches too.
+    batches = 1 if campaign.noise is None else sum(one.tally.batches for one in tested)
+    cells = batches * campaign.cells_an_item / strata
     sight = sight_of(campaign.require_frequency(), reports, looks * strata, repeats=math.ceil(repeats * cells))
     yield sight.words("people" if campaign.shuffle.cap == 1 and not many else "reports")
     added = "add windows up (hushcount ask top --last 7), or " if alone else ""

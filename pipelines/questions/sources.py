@@ -88,6 +88,11 @@ class Source:
         return read_all(self.places)
 
     @property
+    def heading(self) -> str:
+        """The name, as it stands in headings (`Campaign.heading`)."""
+        return " and ".join(dict.fromkeys(place.campaign.heading for place in self.places))
+
+    @property
     def windows(self) -> tuple[str, ...]:
         """The names of the windows, the oldest first; the name of a window with two epochs is listed once."""
         return tuple(dict.fromkeys(place.window for place in self.places))
