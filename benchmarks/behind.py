@@ -16,6 +16,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.junk import WORDS, campaign_of_three_words
 from hushcount.campaigns.campaign import Campaign
@@ -53,22 +54,29 @@ def collect(deployment: Deployment, campaign: Campaign, windows: int, reports: i
     client = ManyClients(campaign)
     rows = np.zeros(reports, dtype=envelope_dtype(campaign.sealed_bytes("reports")))
     for number in range(windows):
-        window = f"{START + number * LENGTH:%Y%m%dT%H%M%SZ}"
         rows["client_token"] = [client_token(f"{number} {one}", campaign.fingerprint) for one in range(reports)]
         rows["sealed"] = [client.report(WORDS[one % 3]) for one in range(reports)]
-        folder = Path(deployment.folder("segments", "words", epoch_folder(campaign), window))
-        path = folder / "reports" / "one-000000.blocks"
-        write_file(str(path), ENVELOPES["reports"], rows.itemsize, rows.tobytes(), campaign.fingerprint, campaign.id)
-        data = path.read_bytes()
-        digest = hashlib.blake2b(data, digest_size=32).hexdigest()
-        part = SegmentPart(name=path.name, records=reports, bytes=len(data), digest=digest)
-        manifest = Manifest(
-            collector="one", campaign="words", epoch=1, fingerprint=campaign.fingerprint.hex(), window=window,
-            seconds=600, authentication="client-token", segments={"reports": (part,)}, refused={},
-        )  # fmt: skip
-        (folder / "one.manifest.json").write_text(json.dumps(manifest.model_dump(mode="json")))
-        ended = (START + (number + 1) * LENGTH).timestamp()
-        os.utime(folder / "one.manifest.json", (ended, ended))
+        leave(deployment, campaign, START + number * LENGTH, LENGTH, rows)
+
+
+def leave(
+    deployment: Deployment, campaign: Campaign, begins: datetime, length: timedelta, rows: npt.NDArray[np.void]
+) -> None:
+    """Write the files of a collector that received these envelopes in a window."""
+    window = f"{begins:%Y%m%dT%H%M%SZ}"
+    folder = Path(deployment.folder("segments", campaign.id, epoch_folder(campaign), window))
+    path = folder / "reports" / "one-000000.blocks"
+    write_file(str(path), ENVELOPES["reports"], rows.itemsize, rows.tobytes(), campaign.fingerprint, campaign.id)
+    data = path.read_bytes()
+    digest = hashlib.blake2b(data, digest_size=32).hexdigest()
+    part = SegmentPart(name=path.name, records=len(rows), bytes=len(data), digest=digest)
+    manifest = Manifest(
+        collector="one", campaign=campaign.id, epoch=1, fingerprint=campaign.fingerprint.hex(), window=window,
+        seconds=int(length.total_seconds()), authentication="client-token", segments={"reports": (part,)}, refused={},
+    )  # fmt: skip
+    (folder / "one.manifest.json").write_text(json.dumps(manifest.model_dump(mode="json")))
+    ended = (begins + length).timestamp()
+    os.utime(folder / "one.manifest.json", (ended, ended))
 
 
 def catch_up(windows: int, reports: int, grace: str) -> float:

@@ -27,10 +27,11 @@ from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.many_clients import ManyClients
 from keys.directories import create
+from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.files import storage
 from pipelines.files.block_files import write_file
-from pipelines.handover.hops import CHAIN
+from pipelines.handover.hops import CHAIN, hop_names
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.ledger.charges import charge_key
 from pipelines.log.entry_files import digest_of, read_entry
@@ -71,8 +72,8 @@ def make_deployment(folder: Path) -> Deployment:
     deployment = Deployment.read(folder / "deployment.toml")
     _collect(deployment, campaign, home)
     done = run(deployment, clock=Clock((_FIRST + 2 * LENGTH).timestamp), vouched=Vouched(clock_is_right=True))
-    if len(done.hops) != len(CHAIN) or done.problems:
-        raise SystemExit(f"{len(done.hops)} of {len(CHAIN)} hops are done: {done.problems[:3]}")
+    if len(done.hops) != (wanted := len(hop_names(campaign, PARTIES))) or done.problems:
+        raise SystemExit(f"{len(done.hops)} of {wanted} hops are done: {done.problems[:3]}")
     return deployment
 
 
@@ -195,9 +196,10 @@ class Copies:
         for party in PARTIES:
             log = Log(self.deployment, party, id)
             log.read()
-            state(self.deployment, log)
+            epochs = read_campaign(home)
+            state(self.deployment, epochs, log)
             # This writes the receipts too, which only separate parties leave.
-            state(party_alone(self.deployment, party), log)
+            state(party_alone(self.deployment, party), epochs, log)
 
     def _add(
         self, id: str, party: Party, log: _Copy, entry: dict[str, Any], start: datetime, digests: dict[str, str]

@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from nacl.bindings import crypto_box_afternm, crypto_box_beforenm, crypto_box_keypair, crypto_box_NONCEBYTES
 
+from hushcount import report_making
 from hushcount.campaigns.axes import AxesPart
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.parts import NoisePart
 from hushcount.campaigns.public_keys import valid_key
 from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, envelope_dtype, sealed_offset
 from hushcount.formats.reading import validated
@@ -37,6 +39,7 @@ from pipelines.outputs.summary import Atom, make_summary
 FILE_RECORDS = 1 << 17
 AXIS = "version"
 """The name of the public axis of a campaign that has one."""
+NOISE = "noise"
 _ZIPF_UNIT = 1 << 40
 
 
@@ -45,7 +48,8 @@ class Setting:
     """A campaign to measure.
 
     Attributes:
-        mechanism: a frequency oracle's name, or None for discovery alone.
+        mechanism: a frequency oracle's name; NOISE for noise of the mixes at epsilon and a delta of 1e-8; or None for
+            discovery alone.
         items: size of the dictionary, "other" included; None for the open domain.
         epsilon: local budget.
         settings: parameters of the mechanism that are fixed.
@@ -102,12 +106,14 @@ def make_place(directory: Path, setting: Setting, cap: int = 1) -> Place:
     if setting.strata > 1:
         listed = [{"name": AXIS, "public": True, "values": coordinates(setting.strata - 1)}]
         axes = validated(AxesPart, {"listed": listed, "key": hex_seed(SystemWords())}, "the benchmark")
+    has_mechanism = setting.mechanism not in (None, NOISE)
     campaign = create_campaign(
         "bench",
         public,
         directory,
-        mechanism=setting.mechanism,
-        epsilon=None if setting.mechanism is None else setting.epsilon,
+        mechanism=setting.mechanism if has_mechanism else None,
+        epsilon=setting.epsilon if has_mechanism else None,
+        noise=NoisePart(epsilon=setting.epsilon, delta=1e-8, seconds=86_400) if setting.mechanism == NOISE else None,
         dictionary=dictionary,
         axes=axes,
         settings=setting.settings,
@@ -148,7 +154,18 @@ def coordinates(count: int) -> list[str]:
 
 
 def sealed(place: Place, stream: Stream, values: list[str]) -> Octets:
-    """Return uint8[n, L]: the sealed reports of clients with these values, one for each value, in any strata."""
+    """Return uint8[n, L]: the sealed reports of clients with these values, one for each value, in any strata.
+
+    With noise these are the boxes inside the layer for the auxiliary server.
+    """
+    campaign = place.campaign
+    if campaign.noise is not None:
+        items = report_making.items_for(campaign, campaign.read_dictionary(), values)
+        sealer = Sealer(bytes.fromhex(valid_key(campaign.keys.analyzer).key), sealing_for(len(values)))
+        answers = report_making.drawn(campaign, items)
+        return report_making.sealed(
+            campaign, answers, report_making.strata_for(campaign, len(values)), sealer, available_threads()
+        )
     client = ManyClients(place.campaign, seal_rows=sealing_for(len(values)))
     if stream == "discovery":
         return client.discovery_reports(values, available_threads())
@@ -203,8 +220,9 @@ def counts(total: int, each: int) -> list[int]:
 
 
 def as_shuffled(place: Place, stream: Stream, parts: Iterable[Octets]) -> str:
-    """Write sealed reports as the shuffler's output, each part to a file; return the directory.
+    """Write sealed reports as the output of the hop before, each part to a file; return the directory.
 
+    With noise, half of the reports count as dummies.
     Each public stratum has reports, so the numbers of strata are those of atoms too.
     Opening a box costs the same each time, so parts may repeat if the stage does not search for copies.
     """
@@ -217,12 +235,14 @@ def as_shuffled(place: Place, stream: Stream, parts: Iterable[Octets]) -> str:
                 in_strata.update(stratum_numbers(part).tolist())
             yield part.tobytes()
 
-    written = _write(place, storage.join(out, stream), SEALED[stream], records(), campaign.sealed_bytes(stream))
-    summary = make_summary(
-        "shuffle", campaign, {stream: StreamCounts(written, written, {})}, None, senders=Senders("client-token")
-    )
+    length = campaign.sealed_bytes(stream) if campaign.noise is None else campaign.box_bytes
+    written = _write(place, storage.join(out, stream), SEALED[stream], records(), length)
+    hop, dummies = ("shuffle", None) if campaign.noise is None else ("mix", written // 2)
+    reports = written - (dummies or 0)
+    counts = {stream: StreamCounts(reports, reports, {})}
+    summary = make_summary(hop, campaign, counts, None, senders=Senders("client-token"))
     listed = tuple(Atom((stratum,), reports) for stratum, reports in sorted(in_strata.items()))
-    storage.write_json(storage.join(out, SUMMARY), replace(summary, atoms=listed).data())
+    storage.write_json(storage.join(out, SUMMARY), replace(summary, atoms=listed, dummies=dummies).data())
     return out
 
 

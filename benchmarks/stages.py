@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks import limits
 from benchmarks.inputs import (
     FILE_RECORDS,
+    NOISE,
     Place,
     Setting,
     as_shuffled,
@@ -44,6 +45,8 @@ ITEMS = 26_000
 AIS = Setting("ais", ITEMS)
 GCMS = Setting("gcms", ITEMS, 1.0, {"k": 1024, "m": 1024, "s": 19})
 LARGE_GCMS = Setting("gcms", None, 4.0, {"k": 65_536, "m": 1024})
+GRR = Setting("grr", ITEMS, 10.42)
+"""The best plan at a shuffled epsilon of 1, for a million reports."""
 BITS = Setting("oue", 672)
 """84 bytes of bits: a report has 100 plain bytes with the binding, and 164 bytes with box and client token."""
 SKETCH = Setting("gcms", None, 4.0, {"k": 1024, "m": 1024})
@@ -215,8 +218,9 @@ def _place(directory: Path) -> Place:
 
 
 def _plain(place: Place) -> int:
-    (stream,) = place.campaign.streams
-    return place.campaign.sealed_bytes(stream) - SEAL_BYTES
+    campaign = place.campaign
+    (stream,) = campaign.streams
+    return (campaign.sealed_bytes(stream) if campaign.noise is None else campaign.box_bytes) - SEAL_BYTES
 
 
 def _both_engines(stage: Stage) -> tuple[Stage, Stage]:
@@ -279,6 +283,15 @@ _STAGES = (
             _make_shuffled(LARGE_GCMS),
             _analyze,
         )
+    ),
+    Stage("analyze-grr", "GRR over 26,000 items", 1_000_000, _make_shuffled(GRR), _analyze),
+    Stage(
+        "analyze-noise",
+        "the same with noise of the mixes",
+        1_000_000,
+        _make_shuffled(replace(GRR, mechanism=NOISE, epsilon=1.0)),
+        _analyze,
+        "as analyze-grr",
     ),
     *_by_strata("-4", 4.0),
     *_by_strata("-8", 8.0),

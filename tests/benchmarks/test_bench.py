@@ -200,6 +200,7 @@ def test_a_gate_trips_at_its_ratio_and_names_the_stage(
 def test_what_opens_or_seals_is_measured_by_both_engines_where_there_are_two() -> None:
     twice = {name.removesuffix("-libsodium") for name, stage in STAGES.items() if stage.engine}
     others = {"shuffle", "shuffle-crowded", "shuffle-public", "decode", "decode-many", "decode-million"}
+    others |= {"analyze-grr", "analyze-noise"}
     others |= {f"analyze{which}-{epsilon}" for which in ("", "-public") for epsilon in (4, 8)}
     once = {name for name, stage in STAGES.items() if not stage.engine}
     assert twice == once - others
@@ -354,7 +355,7 @@ def test_uploads_have_as_many_clients_as_asked_for(tmp_path: Path) -> None:
     assert json.loads((out / "summary.json").read_text())["accepted"] == 400
 
 
-@pytest.mark.parametrize("stage", ["shuffle", "analyze", "encode-discovery", "decode"])
+@pytest.mark.parametrize("stage", ["shuffle", "analyze", "analyze-noise", "encode-discovery", "decode"])
 @pytest.mark.long
 def test_a_stage_has_its_limit_beside_it(stage: str, tmp_path: Path) -> None:
     run = measured(stage, 1000, 100, tmp_path)
