@@ -15,7 +15,6 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.draws import DerivedWords, Draw
 from hushcount.dummies import DummyForm, Layer, dummies_of
 from hushcount.window_starts import window_octets
-from keys.opening_engines import sealing_for
 
 _ITEMS = 1 << 11
 """The items of one block: some megabytes of dummies."""
@@ -80,10 +79,13 @@ class MakeDummies(beam.DoFn):
         self._expected = expected
 
     def setup(self) -> None:
-        self._secret = self._draw.opened()
+        # The import is here, because a shuffler without noise may run without the package `keys`.
+        from keys.opening_engines import sealing_for
+
+        self._secret, self._seal_rows = self._draw.opened(), sealing_for(self._expected)
 
     def process(self, span: tuple[int, int]) -> Iterator[bytes]:
-        yield dummies_of(self._form, range(*span), self._secret, sealing_for(self._expected)).tobytes()
+        yield dummies_of(self._form, range(*span), self._secret, self._seal_rows).tobytes()
 
 
 def add_dummies(pipeline: beam.Pipeline, form: DummyForm, draw: Draw) -> PCollection:
