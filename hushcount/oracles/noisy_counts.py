@@ -166,5 +166,6 @@ class NoisyCounts(Estimate):
 
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
         low, high = self.law.quantiles(tail)
-        # A limit is a whole number, or a multiple of 1/d: rounding to less would exclude a count that is the limit.
-        return np.round(self.count - high, _PLACES), np.round(self.count - low, _PLACES)
+        # A limit is a whole number, or a multiple of 1/d: rounding to less would exclude a count that is the limit. A
+        # limit of 0 has no sign.
+        return np.round(self.count - high, _PLACES) + 0.0, np.round(self.count - low, _PLACES) + 0.0

@@ -125,6 +125,11 @@ def _attempt(work: Work, epochs: Epochs, stated: Stated, batch: Batch, hop: HopN
     if hop == "shuffle" and (aside := _faults(task)):
         if log.decide(partial(_given_back, GivenBack(batch=batch.name, aside=aside)), work.now) is not None:
             work.done.problems += said_aside(aside)
+            if campaign.noise is not None:
+                work.done.problems.append(
+                    f"{batch.campaign}/{batch.name}: reports of its whole segments name this window, so the later "
+                    "batch that they join counts them as other_window, and they are lost"
+                )
         return None
     if hop == "shuffle":
         # Another run may have stopped after the log entry of an earlier batch and before publishing its files, which

@@ -269,6 +269,26 @@ def test_reports_of_other_windows_alone_wait_for_a_batch_that_counts_them_as_los
     assert (by_hop["shuffle"]["accepted"], by_hop["shuffle"]["rejected"]) == (9, {"other_window": 3})
 
 
+def test_a_damaged_segment_loses_the_reports_of_its_window_and_the_run_says_so(site: NoiseSite, tmp_path: Path) -> None:
+    (damaged,) = collect(site.store, site.campaign, values(9), day=0, collector="two")
+    for number in count(1):
+        twin = site.copied(tmp_path / "twin")
+        with acting_at(number, kill), suppress(Killed):
+            twin.run(1.1)
+        if list((twin.store / "attempts").rglob("*.blocks")):
+            break
+        shutil.rmtree(twin.root)
+    path = twin.store / damaged.relative_to(site.store)
+    path.write_bytes(path.read_bytes()[:-7])
+    problems = twin.run(1.2).problems
+    assert any("other_window" in problem for problem in problems)
+    assert handed(twin) == {"shuffled": [], "mixed": []}
+    collect(twin.store, twin.campaign, values(60), day=1)
+    twin.run(2.1, sure=True)
+    by_hop = {str(hop["hop"]): hop for hop in twin.result(1)["upstream"]}  # type: ignore[attr-defined]
+    assert (by_hop["shuffle"]["accepted"], by_hop["shuffle"]["rejected"]) == (60, {"other_window": 300})
+
+
 # NOISE 3: who reads the secret subtracts the noise.
 
 
