@@ -242,7 +242,10 @@ def _require_no_mechanism(
         raise UsageError(f"campaign {before.id} has no noise in epoch {before.epoch}: make another campaign for noise")
     if mechanism is not None or settings:
         option = "--set" if mechanism is None else "--mechanism"
-        raise UsageError(f"{option} contradicts noise of the mixes, which a campaign has in all epochs: leave one out")
+        raise UsageError(
+            f"{option} contradicts noise of the mixes, which a campaign has in all epochs: leave the option out, or "
+            "make another campaign"
+        )
     if mean:
         raise UsageError("--mean contradicts noise of the mixes, which add dummies to items: give --bins in its place")
 

@@ -95,11 +95,18 @@ def released_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
     return found
 
 
-def collected(batch: BatchFile) -> HopSummary:
-    """Return the collectors' summary of a batch, with counts of the reports that the collectors received for it."""
+def collected(batch: BatchFile, noise: bool) -> HopSummary:
+    """Return the collectors' summary of a batch, with counts of the reports that the collectors received for it.
+
+    Args:
+        noise: whether reports name their window. Those of other windows are refused, and a client counts its reports by
+            the window that they name, so late segments give no client the cap again.
+    """
     numbers = {name: sum(segment.records for segment in segments) for name, segments in batch.segments.items()}
     way = weakest(segment.authentication for segment in batch.all_segments)
     paths = {stream: [segment.path for segment in segments] for stream, segments in batch.segments.items()}
+    if noise:
+        paths["reports"] = [path for path in paths.get("reports", ()) if batch.window in path.split("/")]
     senders = senders_of(way, paths)
     counts = HopCounts.of("collect", {name: StreamCounts(number, number, {}) for name, number in numbers.items()})
     # The digest covers everything in the batch, so that a shuffler's output identifies the batch that it was made of.

@@ -323,7 +323,11 @@ def _batch_input(batch: BatchFile, campaign: Campaign) -> _Input:
     # With noise a report names its window, so no other batch holds a copy that could be forwarded.
     compared = [stream for stream in streams if stream != "reports" or campaign.noise is None]
     released = {stream: _released_files(batch, stream, summaries) for stream in compared if batch.earlier}
-    return {stream: batch_files(batch, stream) for stream in streams}, released, collected(batch)
+    return (
+        {stream: batch_files(batch, stream) for stream in streams},
+        released,
+        collected(batch, campaign.noise is not None),
+    )
 
 
 def _directory_input(source: str, campaign: Campaign) -> _Input:

@@ -247,15 +247,17 @@ def renamed(site: NoiseSite, segments: list[Path], day: int) -> None:
 
 
 def test_reports_that_arrive_after_their_window_are_counted_and_lost(site: NoiseSite) -> None:
-    renamed(site, collect(site.store, site.campaign, values(30), day=1), day=2)
-    collect(site.store, site.campaign, values(60), day=2, collector="two")
-    finished = site.run(3.1, sure=True)
+    assert site.run(1.1).problems == []
+    collect(site.store, site.campaign, values(30), day=0, collector="two", came=1.5)
+    collect(site.store, site.campaign, values(60), day=1)
+    finished = site.run(2.1)
     assert finished.problems == []
-    shown = site.result(2)
-    assert shown["accepted"] == 60
+    shown = site.result(1)
+    # No client has more reports in this batch than before.
+    assert (shown["accepted"], shown["ledger"]["charged"]["epsilon"]) == (60, 1.0)  # type: ignore[index]
     by_hop = {str(hop["hop"]): hop for hop in shown["upstream"]}  # type: ignore[attr-defined]
     assert by_hop["shuffle"]["rejected"] == {"other_window": 30}
-    assert account_at(site, 3.2).differences == []
+    assert account_at(site, 2.2).differences == []
 
 
 def test_reports_of_other_windows_alone_wait_for_a_batch_that_counts_them_as_lost(site: NoiseSite) -> None:
