@@ -95,7 +95,7 @@ def released_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
     return found
 
 
-def collected(batch: BatchFile, noise: bool) -> HopSummary:
+def collected(batch: BatchFile, noise: bool = False) -> HopSummary:
     """Return the collectors' summary of a batch, with counts of the reports that the collectors received for it.
 
     Args:

@@ -14,7 +14,7 @@ from hushcount.wire.sealing import seal_rows
 from keys.private import PrivateKey
 from tests.hushcount.campaigns.test_campaign_file import WORDS
 from tests.hushcount.test_client import ANALYZER, AUX_SERVER
-from tests.support.noise import noise_campaign
+from tests.support.noise_campaigns import noise_campaign
 
 SENT = {"alice": "two", "bob": "three", "carol": "two"}
 CAMPAIGN = noise_campaign()

@@ -27,7 +27,7 @@ from pipelines.engine.runner import Engine
 from tests.aux_server.test_copies import Write
 from tests.hushcount.campaigns.test_campaign_file import WORDS
 from tests.support.clocks import stopped
-from tests.support.noise import noise_campaign
+from tests.support.noise_campaigns import noise_campaign
 
 DAY = 86_400
 WINDOW = 1_800_000_000 // DAY * DAY

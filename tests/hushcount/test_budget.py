@@ -21,7 +21,7 @@ from hushcount.collection.windows import MOST_KEPT
 from hushcount.errors import FormatError, UsageError
 from tests.hushcount.campaigns.test_campaign_file import data
 from tests.hushcount.forked import forked
-from tests.support.noise import noise_campaign
+from tests.support.noise_campaigns import noise_campaign
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

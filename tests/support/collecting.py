@@ -6,25 +6,36 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import pytest
-
 from hushcount.campaigns.campaign import Campaign
+from hushcount.clock import MACHINE
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.collection.windows import window_at
 from hushcount.senders import Authentication
 from hushcount.wire.blocks import read_header
-from tests.support.clocks import Hands, machine_shows
 from tests.support.jobs import done, write_lines
 
 DAY = timedelta(days=1)
 START = window_at(datetime.now(timezone.utc), DAY).start
 """The first day of every collection here. Keys that are made now are active an hour after its end, also if midnight
 passes while the tests run."""
+
+
+@contextmanager
+def machine_at(moment: datetime | None) -> Iterator[None]:
+    """Let the clock of this process show a moment; None: let it be. Containers that use this have no pytest."""
+    seconds = MACHINE.seconds
+    if moment is not None:
+        vars(MACHINE)["seconds"] = moment.timestamp
+    try:
+        yield
+    finally:
+        vars(MACHINE)["seconds"] = seconds
 
 
 def window_name(day: float) -> str:
@@ -68,10 +79,9 @@ def collect(
     shutil.rmtree(scratch, ignore_errors=True)
     lines = write_lines(store.parent / "sent.txt", values)
     options = [*(["--clients"] if clients else []), *([] if evaluator is None else ["--evaluator", evaluator])]
-    with pytest.MonkeyPatch.context() as patch:
-        if campaign.noise is not None:
-            # These reports name the window in which they are made.
-            machine_shows(patch, Hands((START + (day + 1) * DAY).timestamp() - 1))
+    # With noise reports name the window in which they are made.
+    made_at = None if campaign.noise is None else START + day * DAY
+    with machine_at(made_at):
         done("job", "encode", "--campaign", campaign_path, "--values", lines, "--out", scratch, *options)
     home = store / "segments" / campaign.id / epoch_folder(campaign) / window_name(day)
     segments: dict[str, tuple[SegmentPart, ...]] = {}

@@ -53,7 +53,10 @@ VOLUMES: Mapping[str, tuple[str, ...]] = {
     "shuffler-hand-on": ("/to-analyzer", "/to-aux-server", f"{STORE}/receipts"),
     "aux-server": (
         STATE,
-        *(f"{STORE}/{name}" for name in ("attempts", "log", "receipts/aux-server", "released", "stated/aux-server")),
+        *(
+            f"{STORE}/{name}"
+            for name in ("attempts", "log", "mixed", "receipts/aux-server", "released", "stated/aux-server")
+        ),
     ),
     "aux-server-hand-on": ("/released-to-analyzer", f"{STORE}/receipts/analyzer"),
     "analyzer": (

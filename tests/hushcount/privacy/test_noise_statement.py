@@ -14,7 +14,7 @@ from hushcount.privacy.moved import Moved
 from hushcount.privacy.statement import statement, window_of
 from hushcount.privacy.words import in_one_line
 from hushcount.senders import UNBOUND, Senders
-from tests.support.noise import noise_campaign
+from tests.support.noise_campaigns import noise_campaign
 
 TOKEN = Senders("client-token")
 COUNTS = {"counts": True, "epsilon": 0.5, "delta": 1e-9}

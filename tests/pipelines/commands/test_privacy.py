@@ -9,7 +9,7 @@ import pytest
 from hushcount.discovery.keep_rules import KeepRule
 from tests.pipelines.conftest import World
 from tests.support.jobs import done, new_campaign, refused
-from tests.support.noise import noise_campaign
+from tests.support.noise_campaigns import noise_campaign
 
 ANY = ("privacy", "--epsilon", "1", "--reports", "100000", "--delta", "1e-8")
 AIS = (*ANY, "--mechanism", "ais", "--dictionary-size", "26000")

@@ -8,7 +8,7 @@ from hushcount.campaigns.public_keys import NoValidKey, valid_key
 from hushcount.clock import MACHINE
 from pipelines.jobs.dummies import form_of
 from tests.support.clocks import Hands, machine_shows
-from tests.support.noise import noise_campaign
+from tests.support.noise_campaigns import noise_campaign
 
 
 def test_a_window_is_mixed_after_the_keys_of_its_clients_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from pipelines.ledger.overview import describe, set_limit
 from pipelines.ledger.stated_charges import noted, proof_of, put_back
 from pipelines.outputs.account import Charged
 from tests.pipelines.ledger.test_charging import batch, charges, upstream
-from tests.support.noise import noise_campaign
+from tests.support.noise_campaigns import noise_campaign
 
 TOKEN = Senders("client-token")
 DELTA = 1e-6
