@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -27,8 +28,8 @@ FOUND = 0.1 * EPSILON
 class IgnoresItsBudget(Client):
     """Charges, and sends the value all the same."""
 
-    def _charged(self, stream: Stream, number: int) -> int:
-        super()._charged(stream, number)
+    def _charged(self, stream: Stream, number: int, due: datetime | None = None) -> int:
+        super()._charged(stream, number, due)
         return number
 
 
