@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, get_args
 
 from hushcount import results
 from hushcount.campaigns.campaign import Campaign, Stream
@@ -27,7 +28,6 @@ class Hop:
     """One party's step on a batch.
 
     Attributes:
-        input: the hop that wrote the input; None: collectors wrote it, as segments. With noise, "analyze" reads "mix".
         stream: the stream that a batch must have for the hop to run; None: any stream.
         signer: role of the key that signs the output for another party; None: no other party reads the output.
     """
@@ -35,17 +35,16 @@ class Hop:
     name: HopName
     party: Party
     folder: str
-    input: HopName | None = None
     stream: Stream | None = None
     signer: SigningRole | None = None
 
 
 _HOPS = (
     Hop("shuffle", "shuffler", "shuffled", signer="shuffler"),
-    Hop("release", "aux-server", "released", input="shuffle", stream="discovery", signer="aux_signer"),
-    Hop("discover", "analyzer", "found", input="release", stream="discovery"),
-    Hop("mix", "aux-server", "mixed", input="shuffle", stream="reports", signer="aux_signer"),
-    Hop("analyze", "analyzer", "results", input="shuffle", stream="reports"),
+    Hop("release", "aux-server", "released", stream="discovery", signer="aux_signer"),
+    Hop("discover", "analyzer", "found", stream="discovery"),
+    Hop("mix", "aux-server", "mixed", stream="reports", signer="aux_signer"),
+    Hop("analyze", "analyzer", "results", stream="reports"),
 )
 CHAIN: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS}
 """The hops by name, in the order in which they run."""
@@ -55,35 +54,36 @@ CHARGING: frozenset[HopName] = frozenset(("release", "discover", "mix", "analyze
 """The hops that charge the ledger."""
 
 
-def path_of(stream: Stream, noise: bool) -> tuple[HopName, ...]:
-    """Return the hops that count a stream's reports, in their order.
+def stream_hops(stream: Stream, noise: bool) -> tuple[HopName, ...]:
+    """Return the hops that a stream passes, in their order; each reads what the one before wrote.
 
     Args:
         noise: whether the campaign has noise of the mixes.
     """
     if stream == "discovery":
-        return "shuffle", "release"
+        return "shuffle", "release", "discover"
     return ("shuffle", "mix", "analyze") if noise else ("shuffle", "analyze")
 
 
+def path_of(stream: Stream, noise: bool) -> tuple[HopName, ...]:
+    """Return the hops that count a stream's reports: all but discover, which counts released values."""
+    return tuple(hop for hop in stream_hops(stream, noise) if hop != "discover")
+
+
 def input_of(hop: HopName, noise: bool) -> HopName | None:
-    """Return the hop that wrote a hop's input; None: collectors wrote it. `noise` is as in `path_of`."""
-    return "mix" if noise and hop == "analyze" else CHAIN[hop].input
+    """Return the hop that wrote a hop's input; None: collectors wrote it. `noise` is as in `stream_hops`."""
+    steps = (step for stream in get_args(Stream) for step in pairwise(stream_hops(stream, noise)))
+    return next((before for before, after in steps if after == hop), None)
 
 
 def readers_of(hop: str, streams: Container[Stream], noise: bool) -> list[Hop]:
-    """Return the hops that read a hop's output, if it has these streams; `noise` is as in `path_of`."""
-    return [
-        one
-        for one in _HOPS
-        if input_of(one.name, noise) == hop and one.stream in streams and (noise or one.name != "mix")
-    ]
+    """Return the hops that read a hop's output, if it has these streams; `noise` is as in `stream_hops`."""
+    return [one for one in _HOPS if one.stream in streams and input_of(one.name, noise) == hop]
 
 
 def hop_names(campaign: Campaign, parties: Container[Party]) -> list[HopName]:
     """Return the hops that these parties run on a campaign's batches, in the order of the hops."""
-    counting = {hop for stream in campaign.streams for hop in path_of(stream, campaign.noise is not None)}
-    wanted = counting | ({"discover"} if campaign.discovery is not None else set())
+    wanted = {hop for stream in campaign.streams for hop in stream_hops(stream, campaign.noise is not None)}
     return [hop.name for hop in _HOPS if hop.name in wanted and hop.party in parties]
 
 
