@@ -13,15 +13,12 @@ from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.arrays import Octets, UInt64Array
-from hushcount.reasons import rejected
+from hushcount.reasons import DUMMIES, rejected
 from hushcount.window_starts import WINDOW_BYTES, window_octets
 from hushcount.wire.equality import first_of_equal
 from hushcount.wire.tags import split, tags
 from keys.directories import KeyReference
 from keys.opening import Opener, Outcome
-
-DUMMIES = "dummies"
-"""The name of the count of dummies that were added."""
 
 
 @with_input_types(bytes)

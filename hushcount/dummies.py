@@ -46,11 +46,6 @@ class DummyForm:
             raise ValueError("the mechanism has noise of its own, must have noise of the mixes")
         return self.mechanism.encoder.noise.law
 
-    @property
-    def bytes(self) -> int:
-        """The length of a dummy."""
-        return self.mechanism.report_bytes + sum(len(layer.head) + 48 for layer in self.layers)
-
 
 def dummies_of(form: DummyForm, items: range, secret: bytes, seal_rows: SealRows) -> Octets:
     """Return uint8[n, L], the dummies of some items, the dummies of an item one after another.

@@ -11,6 +11,8 @@ Reason = Literal[
 ]  # fmt: skip
 Counted = Literal["accepted"] | Reason
 REASONS: tuple[Reason, ...] = get_args(Reason)
+DUMMIES = "dummies"
+"""The name of the count of dummies that a mix added."""
 DAMAGE: tuple[Reason, ...] = ("corrupt_block", "truncated")
 """The reasons that mean that a record cannot be read."""
 

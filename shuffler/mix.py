@@ -20,7 +20,7 @@ from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.arrays import UInt64Array
 from hushcount.randomness import SystemWords, Words, permutation
-from hushcount.reasons import rejected
+from hushcount.reasons import DUMMIES, rejected
 from hushcount.strata import STRATUM_BYTES, stratum_numbers, stratum_octets
 from hushcount.wire.equality import first_of_equal, in_others
 from hushcount.wire.tags import TAG_BYTES, as_octets, as_records, tags
@@ -29,8 +29,6 @@ from shuffler.separate import NUMBER, Report, tag_keys_of
 _CHUNK = 1 << 12
 IN_STRATUM = "in_stratum_"
 """IN_STRATUM with the number of a public stratum is the name of a count: accepted reports of this stratum."""
-DUMMIES = "dummies"
-"""The name of the count of dummies that were added."""
 LOST_TO = "lost_to_"
 """LOST_TO with an earlier batch's number is the name of a count: copies of reports that the earlier batch forwards."""
 

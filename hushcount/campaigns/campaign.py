@@ -61,6 +61,11 @@ def head_of(previous: bytes | None, fingerprint: bytes) -> bytes:
     return hashlib.blake2b((previous or bytes(32)) + fingerprint, digest_size=32, person=b"campaign log").digest()
 
 
+def bound_bytes(content: int) -> int:
+    """Return the length of a box of so many bytes and the binding before them."""
+    return BINDING_BYTES + content + SEAL_BYTES
+
+
 class Campaign(Part):
     """One collection: frequency reports, discovery reports, or both as two separate streams."""
 
@@ -411,12 +416,12 @@ class Campaign(Part):
     @property
     def box_bytes(self) -> int:
         """The length of the box of a frequency report that only the analyzer opens."""
-        return BINDING_BYTES + self.require_frequency().report_bytes + SEAL_BYTES
+        return bound_bytes(self.require_frequency().report_bytes)
 
     @property
     def layer_bytes(self) -> int:
         """With noise, the length of the box around it that only the auxiliary server opens."""
-        return BINDING_BYTES + WINDOW_BYTES + self.box_bytes + SEAL_BYTES
+        return bound_bytes(WINDOW_BYTES + self.box_bytes)
 
     def require_line(self) -> Line:
         """The line on which clients place their numbers; UsageError: the campaign asks for no mean."""

@@ -10,7 +10,7 @@ from itertools import count
 
 import numpy as np
 
-from hushcount.campaigns.campaign import BINDING_BYTES
+from hushcount.campaigns.campaign import bound_bytes
 from hushcount.errors import UsageError
 from hushcount.maths.objectives import Objective
 from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
@@ -18,7 +18,6 @@ from hushcount.oracles.catalogue import ANY_SEED, CATALOGUE, build, frequency_or
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.parameters import Value
 from hushcount.oracles.power import detection_power, reports_to_detect
-from hushcount.wire.sealing import SEAL_BYTES
 
 ASKED = 1000
 """Number of items that analysts are assumed to ask for in an open domain; the cost of decoding depends on this number.
@@ -222,7 +221,7 @@ def candidate(
         collision_error_users=math.sqrt(float(mechanism.collision_variance(float(reports) ** 2))),
         report_bits=mechanism.report_bits,
         report_bytes=mechanism.report_bytes,
-        sealed_bytes=BINDING_BYTES + mechanism.report_bytes + SEAL_BYTES,
+        sealed_bytes=bound_bytes(mechanism.report_bytes),
         tally_mib=tally_mib,
         decode_operations=cost.operations,
         decode_seconds=cost.seconds,

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hushcount.campaigns.campaign import BINDING_BYTES
+from hushcount.campaigns.campaign import bound_bytes
 from hushcount.campaigns.parts import NoisePart
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.joint import joint_epsilon
 from hushcount.privacy.moved import Moved
 from hushcount.window_starts import WINDOW_BYTES
-from hushcount.wire.sealing import SEAL_BYTES
 
 WINDOWS, WINDOWS_DELTA = 30, 1e-6
 """How many windows are composed jointly, and the delta at which their epsilon is stated."""
@@ -102,8 +101,8 @@ def _by_noise(epsilon: float, delta: float, domain: int) -> Way:
     part = NoisePart(epsilon=epsilon, delta=delta)
     mechanism, noise = part.mechanism(domain, 1), part.dummies(domain, 1)
     of_mix = domain * noise.mean / noise.mixes
-    box = BINDING_BYTES + mechanism.report_bytes + SEAL_BYTES
-    layer = BINDING_BYTES + WINDOW_BYTES + box + SEAL_BYTES
+    box = bound_bytes(mechanism.report_bytes)
+    layer = bound_bytes(WINDOW_BYTES + box)
     # The shuffler seals both boxes of its dummies, and the auxiliary server the inner one of its own.
     seals = 3.0 * of_mix
     return Way(

@@ -10,12 +10,13 @@ from typing import ClassVar
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from aux_server.mix import DUMMIES, Mix, OpenLayers
+from aux_server.mix import Mix, OpenLayers
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.windows import window_start
 from hushcount.draws import Draw
 from hushcount.errors import HushcountError, RetiredKey, UsageError
+from hushcount.reasons import DUMMIES
 from hushcount.wire.tags import tag_keys
 from keys.directories import campaign_key
 from keys.opening_engines import require_opening_engine

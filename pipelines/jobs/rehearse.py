@@ -87,9 +87,8 @@ def rehearse(
 
     Each party is rehearsed separately: temporary keys replace the keys of the other party and of the evaluator. The
     made-up reports belong to a twin of the campaign. The twin has the same keys, mechanism, dictionary and discovery,
-    but a minimum batch of one, and its keys are valid now. It has no noise of the mixes, which only runs add.
-    The twin's fingerprint differs from the campaign's, so no
-    batch of the real campaign accepts the made-up reports.
+    but a minimum batch of one, and its keys are valid now. It has no noise of the mixes, which only runs add. The
+    twin's fingerprint differs from the campaign's, so no batch of the real campaign accepts the made-up reports.
 
     Args:
         campaign_path: the campaign file of the next epoch.

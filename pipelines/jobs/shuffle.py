@@ -15,6 +15,7 @@ from hushcount.collection.envelopes import ENVELOPES, envelope_dtype, sealed_off
 from hushcount.collection.windows import window_start
 from hushcount.draws import Draw
 from hushcount.errors import HushcountError, NotYet, UsageError
+from hushcount.reasons import DUMMIES
 from hushcount.senders import Senders
 from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.files import storage
@@ -38,7 +39,7 @@ from pipelines.outputs.staging import BY_HAND, SUMMARY, Output, Writer, require_
 from pipelines.outputs.summary import Atom, HopSummary, make_summary
 from pipelines.outputs.withheld import enough
 from shuffler.atoms import in_atoms, partition
-from shuffler.mix import DUMMIES, IN_STRATUM, LOST_TO
+from shuffler.mix import IN_STRATUM, LOST_TO
 from shuffler.separate import Report
 from shuffler.shuffle import Shuffle
 

@@ -12,7 +12,7 @@ from hushcount.draws import DerivedWords
 from hushcount.dummies import DummyForm, Layer, dummies_of
 from hushcount.maths import noise_sums
 from hushcount.oracles.catalogue import build
-from hushcount.wire.sealing import seal_rows
+from hushcount.wire.sealing import SEAL_BYTES, seal_rows
 from keys.private import PrivateKey
 from tests.support.statistics import FAILURE
 
@@ -60,7 +60,7 @@ def test_items_and_mixes_draw_apart() -> None:
 def test_a_repetition_makes_the_same_bytes_and_another_secret_others(monkeypatch: pytest.MonkeyPatch) -> None:
     form = DummyForm(MECHANISM, LAYERS)
     first = made(form, range(3))
-    assert first.shape[1] == form.bytes
+    assert first.shape[1] == MECHANISM.report_bytes + sum(len(layer.head) + SEAL_BYTES for layer in LAYERS)
     for cores in (1, 5):
         monkeypatch.setattr(dummies, "available_threads", lambda cores=cores: cores)
         assert np.array_equal(first, made(form, range(3)))
