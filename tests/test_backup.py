@@ -17,7 +17,8 @@ from tests.support.jobs import cli, done, refused
 from tests.support.site import Site, values
 
 PAGE = (Path(__file__).parents[1] / "docs" / "backup.md").read_text(encoding="utf-8")
-FIRST, SECOND = -3, -2
+FIRST, SECOND = -4, -3
+"""Days, counted from the present one. The day after SECOND is over for longer than a run waits for manifests."""
 FILES = ("store", "ledger.db", "ledger.db.draws", "campaigns", "keys", "journal")
 
 
