@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -34,16 +33,6 @@ VICTIM = "victim's value"
 @pytest.fixture
 def campaign() -> Campaign:
     return Campaign.model_validate(data())
-
-
-@pytest.fixture
-def key(tmp_path: Path, campaign: Campaign) -> KeyReference:
-    """The auxiliary server's key file, which is that of the campaign."""
-    record = {"role": "aux_server", "id": campaign.keys.aux_server[0].id, "secret": (bytes([2]) * 32).hex()}
-    path = tmp_path / f"aux_server-{record['id']}.key"
-    path.write_text(json.dumps(record))
-    path.chmod(0o600)
-    return KeyReference(str(tmp_path), "aux_server", record["id"])
 
 
 # The whole way, by the real transforms: boxes in, counts and kept pairs out.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,6 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from hushcount.draws import Draw
 from hushcount.errors import HushcountError, UsageError
-from hushcount.wire.blocks import read_block, read_header
 from keys.directories import KeyReference
 from pipelines.files import storage
 from pipelines.jobs import mix as mix_job
@@ -31,6 +31,7 @@ from tests.support.clocks import stopped
 from tests.support.collecting import collect
 from tests.support.jobs import done, refused, summary
 from tests.support.noise import NoiseSite
+from tests.support.records import read_file
 from tests.support.site import account_at, at, values
 from tests.support.writes import Killed, acting_at, kill
 
@@ -50,18 +51,14 @@ def handed(site: NoiseSite, day: int = 0) -> dict[str, list[bytes]]:
     found: dict[str, list[bytes]] = {}
     for folder in MIXED:
         root = site.store / folder / "words" / site.batch(day)
-        found[folder] = [record for path in sorted(root.rglob("reports/*.blocks")) for record in records(path)]
+        files = sorted(root.rglob("reports/*.blocks"))
+        found[folder] = [row.tobytes() for path in files for row in read_file(path)[1]]
     return found
 
 
-def records(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as stream:
-        header = read_header(stream, path.name)
-        for index in range(header.blocks):
-            block = read_block(stream, header, index)
-            assert block is not None
-            length = header.record_bytes
-            yield from (block[start : start + length] for start in range(0, len(block), length))
+def hops_before(site: NoiseSite, day: int) -> dict[str, Any]:
+    """Return what each hop before the result of a day counted."""
+    return {str(hop["hop"]): hop for hop in site.result(day)["upstream"]}  # type: ignore[attr-defined]
 
 
 def test_each_hop_counts_reports_and_hands_dummies_on_with_them(site: NoiseSite) -> None:
@@ -70,7 +67,7 @@ def test_each_hop_counts_reports_and_hands_dummies_on_with_them(site: NoiseSite)
     assert [hop.rpartition(" ")[2] for hop in finished.hops] == ["shuffle", "mix", "analyze"]
     shown = site.result(0)
     assert (shown["received"], shown["accepted"], shown["rejected"]) == (300, 300, {})
-    by_hop = {str(hop["hop"]): hop for hop in shown["upstream"]}  # type: ignore[attr-defined]
+    by_hop = hops_before(site, 0)
     assert all(hop["accepted"] == 300 for hop in by_hop.values())
     assert "dummies" not in by_hop["collect"]
     # Four cells of a mean of 29.8 dummies and a deviation of 3: beyond 60 lies less than 1e-9.
@@ -255,7 +252,7 @@ def test_reports_that_arrive_after_their_window_are_counted_and_lost(site: Noise
     shown = site.result(1)
     # No client has more reports in this batch than before.
     assert (shown["accepted"], shown["ledger"]["charged"]["epsilon"]) == (60, 1.0)  # type: ignore[index]
-    by_hop = {str(hop["hop"]): hop for hop in shown["upstream"]}  # type: ignore[attr-defined]
+    by_hop = hops_before(site, 1)
     assert by_hop["shuffle"]["rejected"] == {"other_window": 30}
     assert account_at(site, 2.2).differences == []
 
@@ -267,7 +264,7 @@ def test_reports_of_other_windows_alone_wait_for_a_batch_that_counts_them_as_los
     assert handed(site, 2) == {"shuffled": [], "mixed": []}
     collect(site.store, site.campaign, values(9), day=3)
     assert site.run(4.1, sure=True).problems == []
-    by_hop = {str(hop["hop"]): hop for hop in site.result(3)["upstream"]}  # type: ignore[attr-defined]
+    by_hop = hops_before(site, 3)
     assert (by_hop["shuffle"]["accepted"], by_hop["shuffle"]["rejected"]) == (9, {"other_window": 3})
 
 
@@ -287,7 +284,7 @@ def test_a_damaged_segment_loses_the_reports_of_its_window_and_the_run_says_so(s
     assert handed(twin) == {"shuffled": [], "mixed": []}
     collect(twin.store, twin.campaign, values(60), day=1)
     twin.run(2.1, sure=True)
-    by_hop = {str(hop["hop"]): hop for hop in twin.result(1)["upstream"]}  # type: ignore[attr-defined]
+    by_hop = hops_before(twin, 1)
     assert (by_hop["shuffle"]["accepted"], by_hop["shuffle"]["rejected"]) == (60, {"other_window": 300})
 
 
