@@ -16,7 +16,10 @@ from hushcount.randomness import WORD_VALUES, Words, below, uniform
 from hushcount.wire.fields import MOST_BYTES, Field, SubsetOf
 
 LARGEST_SIZE = 1 << 16
-"""Most cells of a report: a client takes about a second to draw so many cells."""
+"""Most cells of a report."""
+LARGEST_DRAW = 1 << 34
+"""Most cells of a report times cells of the mechanism. A draw of s of m cells begins anew with a probability of at most
+1 - exp(-s m / 2**32), so it begins at most e**4 = 55 times; with 16,000 of 16,000,000 cells no draw would ever end."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,10 @@ class Subset(Sized):
         super().__post_init__()
         # The size as a list or as a bitmap, whichever is shorter; as a rank a report is even shorter.
         octets = min(self.size * (self.width - 1).bit_length(), self.width) / 8
-        if octets > MOST_BYTES or self.size > LARGEST_SIZE:
+        if octets > MOST_BYTES or self.size > LARGEST_SIZE or self.size * self.width > LARGEST_DRAW:
             raise ValueError(
                 f"{self.size} of {self.width} cells in a report are too many: at most {LARGEST_SIZE} in at most "
-                f"{MOST_BYTES} bytes; mechanism ais has short reports"
+                f"{MOST_BYTES} bytes, and the product of both at most {LARGEST_DRAW}; mechanism ais has short reports"
             )
 
     @property

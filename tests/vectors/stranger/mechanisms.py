@@ -62,6 +62,8 @@ class Mechanism:
             require(re.fullmatch("[0-9a-f]{64}", str(given["seed"])) is not None, "parameter_out_of_range")
         if "f" in takes:
             require(0 <= given["f"] <= 1, "parameter_out_of_range")
+        if self.name in ("ss", "gcms", "gcms-target"):
+            require(self.s * self.width <= 1 << 34, "parameter_out_of_range")
         if self.name == "line":
             require(self.domain == 2, "domain_out_of_range")
             require(2 <= self.m <= 256 and 0 <= self.b <= self.m, "parameter_out_of_range")

@@ -112,6 +112,7 @@ _WRONG: tuple[tuple[str, str, float, int | None, dict[str, Any]], ...] = (
             ("gcms", {**_POOL, "s": 2, "p": 1.5}), ("gcms-target", {**_POOL, "s": 2, "f": 1.5}),
         )
     ),
+    ("parameter_out_of_range", "ss", 1.0, (1 << 24), {"s": 1025}),
     ("spends_more", "gcms", 1.0, 100, {**_POOL, "s": 2, "p": 0.9}),
     *(
         ("wrong_type", name, 1.0, 100, given)
