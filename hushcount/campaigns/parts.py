@@ -121,7 +121,8 @@ def _read(name: object, value: object) -> object:
         raise ValueError(f"{name} is {value}: must be within +-(2**53 - 1), or a text of its digits")
     if isinstance(value, str) and _LARGE.fullmatch(value) and int(value) > LARGEST_INTEGER:
         return int(value)
-    return value
+    # JSON has one kind of numbers: 2.0 and 2 have one fingerprint.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class NoisePart(Part):

@@ -12,6 +12,7 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, in_random_order
+from hushcount.campaigns.parts import MechanismPart
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.errors import UsageError
 from hushcount.many_clients import ManyClients
@@ -201,6 +202,14 @@ def test_a_file_written_by_hand_may_leave_out_defaults_and_write_times_otherwise
     text = json.dumps(made).replace("+00:00", "Z").replace("1.5", "1.50")
     (tmp_path / "c.json").write_text(text)
     assert Campaign.read(tmp_path / "c.json").fingerprint == Campaign.model_validate(data()).fingerprint
+
+
+def test_a_parameter_of_a_mechanism_is_the_same_integer_with_and_without_a_point() -> None:
+    data = {"name": "ss", "epsilon": 1.0}
+    part = MechanismPart.model_validate({**data, "parameters": {"s": 2.0}})
+    assert part == MechanismPart.model_validate({**data, "parameters": {"s": 2}})
+    assert isinstance(part.parameters["s"], int)
+    assert MechanismPart.model_validate({**data, "parameters": {"p": 0.25}}).parameters == {"p": 0.25}
 
 
 def test_a_copy_with_another_mechanism_and_cap_promises_what_these_cost() -> None:
