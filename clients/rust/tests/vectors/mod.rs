@@ -1,0 +1,32 @@
+//! The vectors that all clients are held to: `vectors/v1`.
+
+mod answers;
+mod budgets;
+mod campaigns;
+mod canonical_json;
+mod clients;
+mod dictionaries;
+mod discovery;
+mod drawn;
+mod encoders;
+mod installation;
+mod items;
+mod logs;
+mod mechanisms;
+mod newest;
+mod normal_form;
+mod numbers;
+mod oblivious;
+mod packing;
+mod passes;
+mod policies;
+mod reports;
+mod samples;
+mod sealing;
+mod signatures;
+mod strata;
+pub(crate) mod support;
+mod thresholds;
+mod tokens;
+mod urls;
+mod windows;
