@@ -33,7 +33,7 @@ CLIENT := -m 'not long' -W ignore::hypothesis.errors.HypothesisWarning tests/vec
 	$(addprefix tests/hushcount/delivery/test_,evaluations.py crashes.py documents.py exchange.py queue.py reported.py sender.py) \
 	$(addprefix tests/hushcount/test_,budget.py client.py client_allowance.py client_budget.py memory_file.py policy.py)
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-bundlers test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week release version
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-rust test-bundlers test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week release version
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -179,6 +179,14 @@ $(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package.json $(TYPE
 
 test-typescript: $(TYPESCRIPT)/node_modules/.package-lock.json  ## build the client for browsers, and check its types, tests, size and package: two minutes
 	cd $(TYPESCRIPT) && npm run --silent check && npm run --silent build && npm test && npm run --silent size && npm run --silent package
+
+RUST := clients/rust
+test-rust: $(VENV)/dev  ## check and test the native client, also with cases that Python draws (needs cargo): two minutes
+	cd $(RUST) && cargo fmt --check && cargo clippy --locked --quiet --all-targets -- --deny warnings
+	$(BIN)/python -m tests.vectors.drawn --into build/drawn
+	cd $(RUST) && cargo test --locked --quiet
+	cd $(RUST) && HUSHCOUNT_VECTORS=$(CURDIR)/build/drawn HUSHCOUNT_PYTHON=$(CURDIR)/$(BIN)/python \
+		cargo test --locked --quiet --lib -- --include-ignored vectors::drawn vectors::reports real_collector
 
 test-bundlers: $(VENV)/dev $(TYPESCRIPT)/node_modules/.package-lock.json  ## install the client for browsers as a stranger does, and report from a page of vite, esbuild and webpack, and under Jest (needs npm, chromium)
 	cd $(TYPESCRIPT) && npm run --silent test:bundlers

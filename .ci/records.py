@@ -31,7 +31,7 @@ class Suite:
         return path.startswith(self.also) or (path.startswith(self.of) and not path.startswith(self.but))
 
 
-_PRODUCT = {"of": ("",), "but": ("docs/", "examples/", "tests/", "README.md", "CHANGELOG.md")}
+_PRODUCT = {"of": ("",), "but": ("clients/rust/", "docs/", "examples/", "tests/", "README.md", "CHANGELOG.md")}
 _LOCKS = ("requirements.lock", "requirements-dev.lock")
 _PROJECTS = ("pyproject.toml", "hushcount/pyproject.toml", "sealed_lanes/pyproject.toml")
 _PACKAGING = ("setup.py", *_PROJECTS, "MANIFEST.in", "requirements.lock")
@@ -61,6 +61,9 @@ SUITES = {
             "clients/typescript/scripts/",
             "clients/typescript/tsconfig",
         )
+    ),
+    "rust": Suite(
+        of=("clients/rust/", "hushcount/", "tests/hushcount/oracles/", "tests/vectors/", "vectors/", *_LOCKS)
     ),
     "lanes": Suite(of=("sealed_lanes/", "tests/sealed_lanes/", "vectors/v1/wycheproof", *_LOCKS)),
 }
