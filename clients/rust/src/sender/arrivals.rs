@@ -120,10 +120,10 @@ impl Arrivals {
     /// `at` is when the collector answered, by its own clock, if that is known. `took`: the collector took the reports,
     /// so that without `at` they count in the present window.
     pub(crate) fn settled(&self, claimed: &Claimed, at: Option<i64>, took: bool) -> Result<usize> {
-        let starts = self.starts();
+        let end = self.end(at, took);
         self.queue.change(|tables| {
             let number = tables.remove(claimed.rows.iter().map(|row| row.id))?;
-            self.count(tables, claimed, number, at, took, &starts)?;
+            end.count(tables, claimed, number)?;
             Ok(number)
         })
     }
@@ -131,13 +131,13 @@ impl Arrivals {
     /// Give claimed reports back that others than the collector refused, and remove those that were refused `most`
     /// times; return how many these are.
     pub(crate) fn refused(&self, claimed: &Claimed, due: i64, most: u64) -> Result<usize> {
-        let starts = self.starts();
+        let end = self.end(None, false);
         let often = "DELETE FROM queue WHERE campaign = ? AND refusals >= ?";
         self.queue.change(|tables| {
             give_back(tables, claimed, Some(due), 1)?;
             let number = tables.sql(|sql, campaign| sql.execute(often, rusqlite::params![campaign, most]))?;
             if number > 0 {
-                self.count(tables, claimed, number, None, false, &starts)?;
+                end.count(tables, claimed, number)?;
             }
             Ok(number)
         })
@@ -145,8 +145,8 @@ impl Arrivals {
 
     /// Count claimed reports that are given up, before they are removed.
     pub(crate) fn given_up(&self, claimed: &Claimed, at: Option<i64>) -> Result<()> {
-        let starts = self.starts();
-        self.queue.change(|tables| self.count(tables, claimed, claimed.rows.len(), at, false, &starts))
+        let end = self.end(at, false);
+        self.queue.change(|tables| end.count(tables, claimed, claimed.rows.len()))
     }
 
     /// Return whether the window of claimed reports begins more than a window after a moment.
@@ -154,20 +154,28 @@ impl Arrivals {
         claimed.window > self.starts().after(at)
     }
 
-    fn count(
-        &self,
-        tables: &Tables<'_>,
-        claimed: &Claimed,
-        number: usize,
-        at: Option<i64>,
-        took: bool,
-        starts: &Starts,
-    ) -> Result<()> {
-        let (now, mut arrived) = (self.clock.now(), Arrived::read(tables.fact(FACT)?.as_deref())?);
-        let mut start = took.then(|| arrived.present(now, starts));
-        if let Some(at) = at {
-            arrived.hear(now, at, starts);
-            start = Some(starts.at(at));
+    fn end(&self, at: Option<i64>, took: bool) -> End {
+        End { at, took, now: self.clock.now(), starts: self.starts() }
+    }
+}
+
+/// The end of an attempt: when the collector answered, by its own clock, and whether it took the reports; and the
+/// device's time.
+struct End {
+    at: Option<i64>,
+    took: bool,
+    now: i64,
+    starts: Starts,
+}
+
+impl End {
+    /// Count so many of the claimed reports.
+    fn count(&self, tables: &Tables<'_>, claimed: &Claimed, number: usize) -> Result<()> {
+        let mut arrived = Arrived::read(tables.fact(FACT)?.as_deref())?;
+        let mut start = self.took.then(|| arrived.present(self.now, &self.starts));
+        if let Some(at) = self.at {
+            arrived.hear(self.now, at, &self.starts);
+            start = Some(self.starts.at(at));
         }
         arrived.add(start, counts_of(claimed.of.stream, number));
         tables.note(FACT, &arrived.text())

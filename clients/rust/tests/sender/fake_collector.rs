@@ -61,6 +61,22 @@ impl Clock for Hands {
     }
 }
 
+/// A clock that does something when it is read for the n-th time: whatever another process may do between two steps.
+pub(super) struct Interrupted {
+    pub(super) hands: Arc<Hands>,
+    pub(super) left: AtomicI64,
+    pub(super) work: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Clock for Interrupted {
+    fn now(&self) -> i64 {
+        if self.left.fetch_sub(1, Ordering::SeqCst) == 0 {
+            (self.work)();
+        }
+        self.hands.now()
+    }
+}
+
 /// Return a campaign file, the first epoch or the one after another, with some fields changed; null removes a field.
 pub(super) fn file(previous: Option<&[u8]>, changes: &Value) -> Vec<u8> {
     let party = |id: &str, key: &str| {
@@ -343,9 +359,15 @@ pub(super) fn refused(status: u16, problem: &str) -> Evaluated {
 
 pub(super) struct Fake(Mutex<Told>);
 
+impl Fake {
+    pub(super) fn told(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().unwrap()
+    }
+}
+
 impl Http for Fake {
     fn exchange(&self, request: &Request<'_>) -> Result<Response, Failure> {
-        let mut told = self.0.lock().unwrap();
+        let mut told = self.told();
         let Some(path) = request.url.strip_prefix(SITE) else { return (told.other)(request) };
         match request.body {
             None => Ok(told.get(path)),
@@ -389,7 +411,7 @@ impl World {
 
     /// The collector.
     pub(super) fn told(&self) -> MutexGuard<'_, Told> {
-        self.fake.0.lock().unwrap()
+        self.fake.told()
     }
 
     /// Let the collector refuse windows that begin after a moment, and say this time.

@@ -197,17 +197,24 @@ fn passes_that_come_after_an_opt_out_are_not_kept_and_others_are_deleted() {
     assert_eq!(one.deliverer.common.queue.passes().unwrap().len(), 1);
     one.forget().unwrap();
     assert!(one.deliverer.common.queue.passes().unwrap().is_empty());
-    one.deliverer.common.budget.opt_in().unwrap();
-    let leaving = one.clone();
-    let two = places.world.sender_with(|options| {
-        with_issuer(options, move || {
-            leaving.forget().unwrap();
-            "Bearer account".to_owned()
+    for returns in [false, true] {
+        one.deliverer.common.budget.opt_in().unwrap();
+        let (leaving, asked) = (one.clone(), places.days().len());
+        let two = places.world.sender_with(|options| {
+            with_issuer(options, move || {
+                leaving.forget().unwrap();
+                // Who returns is another client for the issuer.
+                if returns {
+                    leaving.deliverer.common.budget.opt_in().unwrap();
+                    leaving.deliverer.common.queue.secret().unwrap();
+                }
+                "Bearer account".to_owned()
+            });
         });
-    });
-    two.deliver(true).unwrap();
-    assert_eq!(places.days().len(), 2);
-    assert!(one.deliverer.common.queue.passes().unwrap().is_empty());
+        two.deliver(true).unwrap();
+        assert_eq!(places.days().len(), asked + 1);
+        assert!(one.deliverer.common.queue.passes().unwrap().is_empty());
+    }
 }
 
 #[test]

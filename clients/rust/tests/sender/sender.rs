@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::fake_collector::{DAY, NOON, SILENT, SITE, World, capped, oblivious, read, told};
+use super::fake_collector::{DAY, Interrupted, NOON, SILENT, SITE, World, capped, oblivious, read, told};
 use super::queue::Folder;
 use crate::budget::{Budget, Limits, WhenSpent};
 use crate::campaigns::campaign::Stream;
@@ -235,18 +236,83 @@ fn a_process_that_is_killed_after_its_claim_leaves_its_reports_to_the_next() {
     assert_eq!(world.told().posts.len(), 2);
 }
 
+/// Return a sender that another one interrupts when it reads the clock for the n-th time.
+fn interrupted(
+    world: &World,
+    readings: i64,
+    work: impl Fn(&Sender) + Send + Sync + 'static,
+) -> (Sender, Arc<Interrupted>) {
+    let (hands, other) = (world.hands.clone(), world.sender());
+    let clock = Arc::new(Interrupted { hands, left: AtomicI64::new(i64::MAX), work: Box::new(move || work(&other)) });
+    let one = world.sender_with(|options| options.clock = clock.clone());
+    clock.left.store(readings, Ordering::SeqCst);
+    (one, clock)
+}
+
 #[test]
 fn a_sender_that_slept_between_its_claim_and_its_post_posts_nothing_again() {
+    let mut interrupted_often = 0;
+    for readings in 0..40 {
+        let world = World::new(&json!({}));
+        report(&world.sender(), "one");
+        let (hands, fake, woke) = (world.hands.clone(), world.fake.clone(), Arc::new(AtomicI64::new(0)));
+        let wakes = woke.clone();
+        let (one, clock) = interrupted(&world, readings, move |other| {
+            hands.pass(3 * DAY);
+            other.deliver(false).unwrap();
+            wakes.store(fake.told().posts.len().cast_signed() as i64, Ordering::SeqCst);
+            hands.pass(3 * DAY);
+        });
+        one.deliver(false).unwrap();
+        assert_eq!(one.waiting(), Some(0));
+        interrupted_often += i64::from(clock.left.load(Ordering::SeqCst) < 0);
+        // What it sent before it slept, the other one sent again; after it woke it sends nothing that arrived.
+        let told = world.told();
+        let (before, after) = told.posts.split_at(woke.load(Ordering::SeqCst) as usize);
+        let arrived: BTreeSet<_> = before.iter().flat_map(|post| &post.reports).collect();
+        assert!(after.iter().flat_map(|post| &post.reports).all(|report| !arrived.contains(report)), "{readings}");
+    }
+    assert!((10..40).contains(&interrupted_often), "{interrupted_often}");
+}
+
+#[test]
+fn who_opts_out_while_a_report_is_made_finds_nothing_left() {
+    let mut interrupted_often = 0;
+    for readings in 0..20 {
+        let world = World::new(&json!({}));
+        world.sender().deliver(false).unwrap();
+        let (one, clock) = interrupted(&world, readings, |other| other.forget().unwrap());
+        let made = one.try_report("one", &[]);
+        if clock.left.load(Ordering::SeqCst) < 0 {
+            assert_eq!(one.waiting(), Some(0), "{readings}: {made:?}");
+            interrupted_often += 1;
+        }
+    }
+    assert!((3..20).contains(&interrupted_often), "{interrupted_often}");
+    // After the charge, and before the reports are queued.
+    let world = World::new(&json!({}));
+    let one = world.sender();
+    report(&one, "one");
+    one.deliver(false).unwrap();
+    world.sql(
+        "CREATE TRIGGER leaves AFTER UPDATE ON records WHEN new.name = 'budget' BEGIN UPDATE records
+        SET value = json_set(value, '$.optedOut', json('true')) WHERE name = 'budget'; END",
+    );
+    assert_eq!(kind(&one, "one"), Kind::OptedOut);
+    assert_eq!((charged(&one), one.waiting()), (2, Some(0)));
+}
+
+#[test]
+fn equal_bytes_that_arrive_twice_travel_under_one_token() {
     let world = World::new(&json!({}));
     let (one, hands) = (world.sender(), world.hands.clone());
     report(&one, "one");
     // While the first request is under way, the device sleeps, and another process sends all that waits.
-    let other = Arc::new(world.sender());
     let slept = Sleeping {
         inner: world.fake.clone(),
         wakes: Box::new(move || {
             hands.pass(3 * DAY);
-            other.deliver(false).unwrap().sent
+            one.deliver(false).unwrap().sent
         }),
     };
     let sleeper = world.sender_with(|options| options.http = Arc::new(slept));
@@ -256,9 +322,8 @@ fn a_sender_that_slept_between_its_claim_and_its_post_posts_nothing_again() {
     let told = world.told();
     let received: Vec<_> = [told.received("reports"), told.received("discovery")].concat();
     assert_eq!((received.len(), received.iter().collect::<BTreeSet<_>>().len()), (3, 2));
-    let tokens: BTreeSet<_> =
-        told.posts.iter().filter(|post| post.stream == told.posts[0].stream).map(|post| &post.token).collect();
-    assert_eq!(tokens.len(), 1, "equal bytes travel under one token");
+    let first = told.posts.iter().filter(|post| post.stream == told.posts[0].stream);
+    assert_eq!(first.map(|post| &post.token).collect::<BTreeSet<_>>().len(), 1);
 }
 
 struct Sleeping {
@@ -384,6 +449,44 @@ fn a_collector_whose_window_has_not_begun_is_asked_again_when_it_has() {
     let early = (425, "window_not_begun", vec![("Date", "Fri, 27 Nov 2026 00:00:05 GMT".to_owned())]);
     world.told().always = Some(early);
     assert_eq!(world.sender().deliver(true).unwrap().dropped["window_not_begun"], 1);
+}
+
+#[test]
+fn a_report_that_came_before_its_window_gives_its_place_back() {
+    let mut changes = capped(1);
+    changes["discovery"] = Value::Null;
+    let world = World::new(&changes);
+    let midnight = NOON - NOON % DAY + DAY;
+    world.hands.set(midnight + 1_800_000);
+    let one = world.sender();
+    report(&one, "one");
+    world.says(midnight - 1_800_000, "Thu, 26 Nov 2026 23:30:00 GMT");
+    assert_eq!(one.deliver(true).unwrap().waiting, 1);
+    // The budget counts by the device's clock, and the queue by the collector's.
+    world.sql("DELETE FROM records WHERE name = 'allowance'");
+    report(&one, "one");
+    assert_eq!(one.deliver(true).unwrap(), Delivery { sent: 1, waiting: 1, ..Delivery::default() });
+}
+
+#[test]
+fn what_was_given_up_without_a_time_counts_in_every_window_until_the_collector_says_one() {
+    let mut changes = capped(1);
+    changes["discovery"] = Value::Null;
+    let world = World::new(&changes);
+    let one = world.sender();
+    report(&one, "one");
+    world.told().answers.push_back((413, "", vec![]));
+    assert_eq!(one.deliver(false).unwrap(), gave_up("too_long", 1));
+    world.hands.pass(2 * DAY);
+    assert_eq!(kind(&one, "one"), Kind::OverCap);
+    // The date of the campaign file settles it in the window of this date.
+    world.told().date = Some("Sat, 28 Nov 2026 12:00:00 GMT".to_owned());
+    World::refresh(&one);
+    world.told().date = None;
+    assert_eq!(kind(&one, "one"), Kind::OverCap);
+    world.hands.pass(DAY);
+    report(&one, "one");
+    assert_eq!(one.deliver(false).unwrap(), sent(1));
 }
 
 #[test]
