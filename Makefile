@@ -185,7 +185,7 @@ test-rust: $(VENV)/dev  ## check and test the native client, also with cases tha
 	cd $(RUST) && cargo fmt --check && cargo clippy --locked --quiet --all-targets -- --deny warnings
 	$(BIN)/python -m tests.vectors.drawn --into build/drawn
 	cd $(RUST) && cargo test --locked --quiet
-	cd $(RUST) && HUSHCOUNT_VECTORS=$(CURDIR)/build/drawn HUSHCOUNT_PYTHON=$(CURDIR)/$(BIN)/python \
+	cd $(RUST) && HUSHCOUNT_VECTORS=$(CURDIR)/build/drawn HUSHCOUNT_PYTHON=$(abspath $(BIN))/python \
 		cargo test --locked --quiet --lib -- --include-ignored vectors::drawn vectors::reports real_collector
 
 test-bundlers: $(VENV)/dev $(TYPESCRIPT)/node_modules/.package-lock.json  ## install the client for browsers as a stranger does, and report from a page of vite, esbuild and webpack, and under Jest (needs npm, chromium)

@@ -109,7 +109,7 @@ CHECKS = (
     Step("oldest Python", "make test-pythons OTHERS=3.10", 165, after="oldest environment"),
     Step("on newest Pythons", f"sh .ci/newest.sh test {NEWEST}", 150, after="newest Pythons"),
     Step("typescript", "make test-typescript", 120, 15, needs=("npm",), alone=True),
-    Step("rust", "make test-rust", 150, 15, needs=("cargo",), suite="rust"),
+    Step("rust", "make test-rust", 200, 15, needs=("cargo",), suite="rust"),
     # With `unit` this is every test of `make test-all`.
     Step("rest", "make test-rest", 1670, 45, in_memory=True),
     Step("on engines", "make test-engines-quick", 150, 20, after="engines", suite="engines", tries=2),
