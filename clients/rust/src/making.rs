@@ -56,7 +56,7 @@ impl ReportMaker {
     pub(crate) fn open(offer: Offer, policy: &Policy, store: &Store, now: i64) -> Result<Self> {
         let Offer { campaign, signature, log, dictionary } = offer;
         // The policy is checked first, so that no long file is read for a campaign that the policy refuses.
-        policy.check(&campaign, signature.as_ref(), now)?;
+        let vouched_until = policy.check(&campaign, signature.as_ref(), now)?;
         let dictionary = dictionary_of(&campaign, dictionary.as_deref(), policy.max_dictionary_bytes())?;
         // An invalid public key is detected before any report is charged.
         let keys = &campaign.keys;
@@ -66,7 +66,7 @@ impl ReportMaker {
         let evaluator = keys.evaluator.as_ref().map(|party| public_key_of(&party.key)).transpose()?;
         let discovery = discovery_format_of(&campaign)?;
         // Kept last: a client that kept an epoch which it cannot report under could not go back to the one before.
-        let vouched_until = policy.accept(&campaign, signature.as_ref(), log.as_ref(), store, now)?;
+        policy.keep(&campaign, signature.as_ref(), log.as_ref(), store)?;
         let (store, hosts) = (store.clone(), policy.hosts_for(&campaign));
         Ok(Self { campaign, store, dictionary, vouched_until, discovery, evaluator, hosts })
     }

@@ -18,13 +18,12 @@ use crate::oracles::design::Design;
 use crate::oracles::mechanism::Mechanism;
 use crate::passes::terms::PassTerms;
 use crate::trust::log::head_of;
+use crate::values::items::MOST_ITEM_BYTES;
 use crate::values::numbers::Numbers;
 use crate::values::strata::Strata;
 use crate::values::urls::Addresses;
 
 const MOST_COLLECTORS: usize = 16;
-/// The most bytes of an address without discovery.
-const MOST_ITEM_BYTES: usize = 4096;
 const NEEDED: [&str; 9] =
     ["format", "id", "epoch", "memory", "memory_values", "shuffle", "collectors", "keys", "unicode"];
 const OPTIONAL: [&str; 11] = [

@@ -69,8 +69,12 @@ fn murmur3(bytes: &[u8]) -> u32 {
     let tail = mixed(word(blocks.remainder()));
     let joined =
         |hash: u32, block| (hash ^ mixed(word(block))).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64);
-    let mut hash = blocks.fold(0, joined) ^ tail ^ bytes.len() as u32;
-    hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
-    hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
-    hash ^ hash >> 16
+    finalised(blocks.fold(0, joined) ^ tail ^ bytes.len() as u32)
+}
+
+/// Return the finaliser of `MurmurHash3` of a word.
+pub(crate) fn finalised(word: u32) -> u32 {
+    let word = (word ^ word >> 16).wrapping_mul(0x85eb_ca6b);
+    let word = (word ^ word >> 13).wrapping_mul(0xc2b2_ae35);
+    word ^ word >> 16
 }

@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 use super::campaign::NAME;
 use crate::errors::{Error, Result};
 use crate::formats::fields::{Fields, Form};
+use crate::maths::thresholds::{LARGEST_EPSILON, LEAST_EPSILON};
 
 /// The least and the greatest epsilon.
-pub(crate) const EPSILON: (f64, f64) = (1e-4, 40.0);
+pub(crate) const EPSILON: (f64, f64) = (LEAST_EPSILON, LARGEST_EPSILON);
 /// The open interval (0, 1), as doubles.
 pub(crate) const INSIDE: (f64, f64) = (f64::from_bits(1), 1.0 - f64::EPSILON / 2.0);
 const MOST_ITEMS: u64 = 1 << 24;

@@ -15,8 +15,9 @@ use crate::formats::canonical_json::number_text;
 
 /// The number of values of a word.
 pub(crate) const WORD_VALUES: i128 = 1 << 64;
-const LEAST_EPSILON: f64 = 1e-4;
-const LARGEST_EPSILON: f64 = 40.0;
+/// The least and the largest epsilon of a report, and of a window.
+pub(crate) const LEAST_EPSILON: f64 = 1e-4;
+pub(crate) const LARGEST_EPSILON: f64 = 40.0;
 const BITS: u64 = 384;
 const HALVINGS: u64 = 10;
 /// A number that is less than 2**-100 from an integer is not rounded.

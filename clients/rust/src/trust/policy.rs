@@ -77,26 +77,24 @@ impl Policy {
         Ok(until)
     }
 
-    /// Check a campaign, and keep its head durably as the newest; return when the first of the keys that vouch expires.
+    /// Keep the head of a campaign that was checked, durably, as the newest.
     ///
     /// `log` is the campaign's log, which is needed if the client missed an epoch.
     ///
     /// # Errors
-    /// `Untrusted`: the campaign breaks the policy, is unsigned, or does not continue the accepted epochs. `Store`,
-    /// `Format`: the newest epoch cannot be read or kept.
-    pub(crate) fn accept(
+    /// `Untrusted`: the campaign does not continue the accepted epochs. `Store`, `Format`: the newest epoch cannot be
+    /// read or kept.
+    pub(crate) fn keep(
         &self,
         campaign: &Campaign,
         signature: Option<&CampaignSignature>,
         log: Option<&CampaignLog>,
         store: &Store,
-        now: i64,
-    ) -> Result<i64> {
-        let until = self.check(campaign, signature, now)?;
-        if self.terms.is_some() {
-            newest::keep(store, campaign, log, signature)?;
+    ) -> Result<()> {
+        if self.terms.is_none() {
+            return Ok(());
         }
-        Ok(until)
+        newest::keep(store, campaign, log, signature)
     }
 }
 

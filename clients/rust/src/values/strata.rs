@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
+use crate::campaigns::sample::finalised;
 use crate::campaigns::sections::{Listed, MechanismTerms};
 use crate::errors::{Error, Result};
 use crate::formats::fields::{Fields, IDENTIFIER};
@@ -188,14 +189,7 @@ fn encrypted(number: u64, half: u32, words: &[u32; ROUNDS]) -> u64 {
     let mask = (1 << half) - 1;
     let (mut left, mut right) = (number >> half, number & mask);
     for &word in words {
-        (left, right) = (right, left ^ u64::from(mixed((right as u32).wrapping_add(word))) & mask);
+        (left, right) = (right, left ^ u64::from(finalised((right as u32).wrapping_add(word))) & mask);
     }
     left << half | right
-}
-
-/// Return the finaliser of `MurmurHash3` of a word.
-fn mixed(word: u32) -> u32 {
-    let word = (word ^ word >> 16).wrapping_mul(0x85eb_ca6b);
-    let word = (word ^ word >> 13).wrapping_mul(0xc2b2_ae35);
-    word ^ word >> 16
 }

@@ -45,7 +45,9 @@ fn signature(entry: &Value) -> Result<Option<CampaignSignature>> {
 /// Accept the entry's campaign with this signature, and return when the first of the keys that vouch expires.
 fn accept(entry: &Value, signature: Option<&CampaignSignature>, store: &Store) -> Result<i64> {
     let (policy, now) = (policy(entry)?, parse_time(text(entry, "at")).unwrap());
-    policy.accept(&campaign(text(entry, "campaign")), signature, None, store, now)
+    let campaign = campaign(text(entry, "campaign"));
+    let until = policy.check(&campaign, signature, now)?;
+    policy.keep(&campaign, signature, None, store).map(|()| until)
 }
 
 fn check(entry: &Value, store: &Store) -> Result<i64> {
@@ -95,7 +97,8 @@ fn delta_of_noise_is_limited_too() {
 #[test]
 fn a_policy_that_trusts_accepts_what_is_unsigned_and_names_no_campaign() {
     let (policy, store) = (Policy::trusting(), Store::in_memory().unwrap());
-    assert_eq!(policy.accept(&campaign("grr"), None, None, &store, 0).unwrap(), i64::MAX);
+    assert_eq!(policy.check(&campaign("grr"), None, 0).unwrap(), i64::MAX);
+    policy.keep(&campaign("grr"), None, None, &store).unwrap();
     assert_eq!(policy.campaign_id(), None);
     assert_eq!(policy.max_dictionary_bytes(), 1 << 25);
 }
