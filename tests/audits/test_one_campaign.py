@@ -33,6 +33,7 @@ from tests.shuffler.collector.running import (
     write_collection,
 )
 from tests.shuffler.collector.test_refusals import counts
+from tests.support import patient
 from tests.support.jobs import cli, done
 
 CLIENTS = 400
@@ -67,7 +68,7 @@ def test_an_honest_collector_takes_no_report_of_400_files_that_name_their_client
     clients = [deceived(file_of(honest, number), honest) for number in range(CLIENTS)]
     # Each would be named.
     assert len({client.campaign.binding("reports") for client in clients}) == CLIENTS
-    with running(site) as collector, httpx.Client() as http:
+    with running(site) as collector, patient.Client() as http:
         answers = Counter(sent(collector, http, client) for client in clients)
         assert sent(collector, http, deceived(honest, honest)) == "taken"
         # The collector notes refusals once a second, in the window of that second.

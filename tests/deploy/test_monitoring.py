@@ -24,6 +24,7 @@ from shuffler.collector.metrics import Metrics as CollectorMetrics
 from tests.deploy.conftest import DEPLOY, ROOT, TOOLS
 from tests.deploy.rule_cases import ARRIVED, FAULTS, GOOD, HOURS, STEP, Series
 from tests.shuffler.collector.running import METRICS_TOKEN, make_site, running, wait_for
+from tests.support import patient
 from tests.support.collecting import collect
 from tests.support.jobs import done
 from tests.support.ports import free_port
@@ -263,7 +264,7 @@ def ended_after(programs: list[list[str]], log: Path) -> Iterator[None]:
 def asked(address: str, what: str, **query: str) -> list[dict[str, Any]]:
     """Return what Prometheus answers; nothing as long as it does not."""
     try:
-        answer = httpx.get(address, params=query)
+        answer = patient.get(address, params=query)
     except httpx.TransportError:
         return []
     return list(answer.json()["data"][what]) if answer.status_code == 200 else []

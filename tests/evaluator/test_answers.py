@@ -28,6 +28,7 @@ from tests.evaluator.running import (
     some,
 )
 from tests.shuffler.collector.running import Running, Site
+from tests.support import patient
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +88,8 @@ def test_chunks_are_read_as_one_body_and_a_long_one_is_refused(evaluator: Runnin
 
     url = evaluator.url + evaluator.path("evaluations")
     headers = {"content-type": "application/octet-stream", **TOKEN}
-    assert httpx.post(url, content=chunks(5), headers=headers).status_code == 200
-    assert reason(httpx.post(url, content=chunks(301), headers=headers)) == (413, "too_long")
+    assert patient.post(url, content=chunks(5), headers=headers).status_code == 200
+    assert reason(patient.post(url, content=chunks(301), headers=headers)) == (413, "too_long")
 
 
 def test_each_part_of_a_request_is_checked(evaluator: Running, site: Site) -> None:
@@ -96,8 +97,8 @@ def test_each_part_of_a_request_is_checked(evaluator: Running, site: Site) -> No
     headers = {"content-type": "application/octet-stream", **TOKEN}
     assert reason(evaluator.get(evaluator.path("evaluations"))) == (405, "wrong_method")
     url = f"{evaluator.url}/v1/campaigns/words/evaluations"
-    assert reason(httpx.post(url, content=body, headers=headers)) == (400, "missing_fingerprint")
-    unknown = httpx.post(f"{url}?fingerprint={'0' * 64}", content=body, headers=headers)
+    assert reason(patient.post(url, content=body, headers=headers)) == (400, "missing_fingerprint")
+    unknown = patient.post(f"{url}?fingerprint={'0' * 64}", content=body, headers=headers)
     assert reason(unknown) == (409, "unknown_fingerprint")
     assert unknown.json()["current_epoch"] == 1
     assert reason(ask(evaluator, body, campaign="missing")) == (404, "unknown_campaign")

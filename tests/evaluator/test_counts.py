@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
 import pytest
 
 from hushcount.collection.windows import is_window
@@ -25,6 +24,7 @@ from tests.evaluator.running import (
     some,
 )
 from tests.shuffler.collector.running import LENGTH, STREAM, Running, Site, limit_files, wait_for
+from tests.support import patient
 
 OTHER = {"client-token": "b" * 16}
 
@@ -80,7 +80,7 @@ def test_requests_at_the_same_time_pass_no_more_than_the_most(tmp_path: Path) ->
     with evaluating(site) as evaluator:
 
         async def ask_all() -> list[int]:
-            async with httpx.AsyncClient() as client:
+            async with patient.AsyncClient() as client:
                 url = evaluator.url + evaluator.path("evaluations")
                 posts = (client.post(url, content=some(5), headers={**STREAM, **TOKEN}) for _ in range(40))
                 return [answer.status_code for answer in await asyncio.gather(*posts)]

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import httpx
 import numpy as np
 
 from hushcount.campaigns.campaign import Campaign
@@ -48,6 +47,7 @@ from tests.golden.site import (
 )
 from tests.shuffler.collector.running import STREAM, running
 from tests.shuffler.collector.running import Site as Running
+from tests.support import patient
 from tests.support.collecting import START, collect
 from tests.support.jobs import done, files_under, new_campaign, write_lines
 from tests.support.records import ENVELOPES, envelopes, read_file, write_rows
@@ -175,7 +175,7 @@ def make_collector() -> None:
                 for stream, report in made.items():
                     query = f"fingerprint={campaign.fingerprint.hex()}&window=19700101T000000Z"
                     url = f"{one.url}/v1/campaigns/words/{stream}?{query}"
-                    answer = httpx.post(url, content=report, headers={**STREAM, **token})
+                    answer = patient.post(url, content=report, headers={**STREAM, **token})
                     assert answer.status_code == 202, answer.text
             one.kill()
         shutil.copy(site.config, COLLECTOR)

@@ -20,6 +20,7 @@ from hushcount.passes.tokens import REQUEST_BYTES, key_id_of
 from keys.issuing import IssuingKey, private_file, read_private_keys
 from tests.hushcount.delivery.test_real_collector import sign
 from tests.shuffler.collector.running import Running, Site, metrics_reader, running
+from tests.support import patient
 from tests.support.jobs import done
 
 SECRET = "a secret of the issuer"  # noqa: S105
@@ -93,7 +94,7 @@ def ask(issuer: Running, body: bytes, where: str = "", shown: str | None = "", *
     sent = {"content-type": "application/octet-stream", **headers}
     if shown is not None:
         sent["authorization"] = shown or authorization()
-    return httpx.post(issuer.url + (where or place()), content=body, headers=sent, timeout=60)
+    return patient.post(issuer.url + (where or place()), content=body, headers=sent)
 
 
 def problem(reply: httpx.Response) -> str:

@@ -33,13 +33,14 @@ from tests.issuer.running import (
     requests,
 )
 from tests.shuffler.collector.running import wait_for
+from tests.support import patient
 
 
 def test_it_serves_the_days_keys_and_signs_with_them(tmp_path: Path) -> None:
     site = make_issuer(tmp_path / "site", evaluator=True)
     public = read_pass_keys(site.base / "passes" / "words.passes.json")
     with issuing(site) as issuer:
-        served = httpx.get(issuer.url + place().partition("&")[0])
+        served = patient.get(issuer.url + place().partition("&")[0])
         assert served.content == day_octets(public.days[1])
         reply = ask(issuer, requests(site))
     keys = keys_of(site)

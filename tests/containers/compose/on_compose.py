@@ -31,6 +31,7 @@ from hushcount.passes.tokens import key_id_of
 from tests.containers.compose.conftest import WINDOW, say
 from tests.containers.deployment import ITEMS, Site, documented, lay_out_evaluator, lay_out_issuer, paste
 from tests.containers.engine import docker
+from tests.support import patient
 from tests.support.statistics import deviations
 
 CLIENTS = int(os.environ.get("CLIENTS", "50000"))
@@ -94,7 +95,7 @@ def ask(site: Site, question: str, *options: str) -> Any:
 
 def client(site: Site) -> httpx.Client:
     authority = ssl.create_default_context(cafile=str(site.directory / "root.crt"))
-    return httpx.Client(base_url=f"https://localhost:{site.port}", verify=authority)
+    return patient.Client(base_url=f"https://localhost:{site.port}", verify=authority)
 
 
 def test_the_proxy_forwards_v1_and_nothing_else(site: Site) -> None:

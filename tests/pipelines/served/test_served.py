@@ -29,6 +29,7 @@ from pipelines.pages.series import PIECE
 from pipelines.questions.spans import Span
 from pipelines.served.kept import Campaigns, Made
 from pipelines.served.server import serve
+from tests.support import patient
 from tests.support.clocks import Hands
 from tests.support.collecting import collect, window_name
 from tests.support.documented import SHORT
@@ -54,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def pages(site: Site) -> Iterator[httpx.Client]:
-    with serving(site.config, site.root / "served.log") as address, httpx.Client(base_url=address) as client:
+    with serving(site.config, site.root / "served.log") as address, patient.Client(base_url=address) as client:
         yield client
 
 
@@ -120,9 +121,9 @@ def test_pieces_of_other_numbers_have_another_address(tmp_path: Path) -> None:
     found = {}
     for last in (1, 2):
         with serving(site.config, tmp_path / "log", "--last", str(last)) as address:
-            page = httpx.get(f"{address}campaigns/words").text
+            page = patient.get(f"{address}campaigns/words").text
             found[last] = re.findall("data-pieces='([^']+)'", page)[0]
-            answers = [httpx.get(f"{address}{path[1:]}/window/0") for path in found.values()]
+            answers = [patient.get(f"{address}{path[1:]}/window/0") for path in found.values()]
             assert [one.status_code for one in answers] == [404, 200][-len(found) :]
             block = zlib.decompress(answers[-1].content)
             assert len(json.loads(block[4 : 4 + int.from_bytes(block[:4], "little")])["windows"]) == last
@@ -204,7 +205,7 @@ def test_programs_get_the_numbers_that_ask_says(site: Site, pages: httpx.Client)
 
 def test_a_closed_window_is_a_new_version(tmp_path: Path) -> None:
     site = Site(tmp_path)
-    with serving(site.config, tmp_path / "log") as address, httpx.Client(base_url=address) as pages:
+    with serving(site.config, tmp_path / "log") as address, patient.Client(base_url=address) as pages:
         before = pages.get("/campaigns/words/version").text
         assert "has no results yet" in pages.get("/campaigns/words").text
         assert pages.get("/v1/campaigns/words").json()["windows"] == []
@@ -230,7 +231,7 @@ def test_hundreds_of_campaigns_are_listed_without_reading_a_result(site: Site, t
     done("campaign", "publish", "--config", many.config, "--campaign", asks)
     (tally,) = many.store.glob("results/words/*/*/tally*")
     tally.write_bytes(b"damaged")
-    with serving(many.config, tmp_path / "log") as address, httpx.Client(base_url=address, timeout=30) as pages:
+    with serving(many.config, tmp_path / "log") as address, patient.Client(base_url=address) as pages:
         page = pages.get("/")
         assert page.status_code == 200
         assert page.text.count("<a href='/campaigns/") == 302
@@ -257,7 +258,7 @@ def test_a_token_opens_the_pages_and_is_in_no_log(site: Site) -> None:
     config = told(site, "with-token.toml", f'token = "token"\naddress = "{ORIGIN}"\n')
     log = site.root / "token.log"
     own = {"Host": "stats.example.org"}
-    with serving(config, log) as address, httpx.Client(base_url=address, headers=own) as pages:
+    with serving(config, log) as address, patient.Client(base_url=address, headers=own) as pages:
         assert pages.get("/v1/campaigns").status_code == 401
         page = pages.get("/campaigns/words", headers={"Accept": "text/html"})
         assert (page.status_code, page.headers["location"]) == (303, "/login")
@@ -281,7 +282,7 @@ def test_a_token_opens_the_pages_and_is_in_no_log(site: Site) -> None:
 
 def test_a_proxy_names_the_user(site: Site) -> None:
     config = told(site, "with-header.toml", 'user_header = "X-Forwarded-User"\n')
-    with serving(config, site.root / "header.log") as address, httpx.Client(base_url=address) as pages:
+    with serving(config, site.root / "header.log") as address, patient.Client(base_url=address) as pages:
         assert pages.get("/v1/campaigns").status_code == 401
         assert pages.get("/v1/campaigns", headers={"X-Forwarded-User": ""}).status_code == 401
         assert pages.get("/v1/campaigns", headers={"X-Forwarded-User": "ada"}).status_code == 200

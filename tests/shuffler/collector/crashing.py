@@ -10,6 +10,7 @@ from collections import Counter
 import httpx
 
 from tests.shuffler.collector.running import STREAM, Running, Site, start, wait_for
+from tests.support import patient
 
 _SENDERS = 4
 
@@ -28,7 +29,7 @@ class Load:
             thread.start()
 
     def _send(self, collector: Running, lengths: dict[str, int]) -> None:
-        with httpx.Client(base_url=collector.url) as client:
+        with patient.Client(base_url=collector.url) as client:
             while not self._stopping.is_set():
                 for number, (stream, length) in enumerate(lengths.items(), start=1):
                     reports = [os.urandom(length) for _ in range(3 * number)]

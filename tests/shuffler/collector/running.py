@@ -32,6 +32,7 @@ from hushcount.collection.tilings import Tiling
 from hushcount.wire.blocks import read_block, read_header
 from service.passes import PassTaker
 from tests.shuffler.collector.collector_process import start_collector
+from tests.support import patient
 from tests.support.jobs import done, write_lines
 
 LONG = "365d"
@@ -42,7 +43,7 @@ TAKER = PassTaker("none", "collector", "one", Tiling(LENGTH))
 METRICS_TOKEN = "m" * 32
 STREAM = {"content-type": "application/octet-stream"}
 _START_SECONDS = 120.0
-_HTTP = httpx.Client(limits=httpx.Limits(max_keepalive_connections=0))
+_HTTP = patient.Client(limits=httpx.Limits(max_keepalive_connections=0))
 """One for all requests: the certificates that each client reads cost more than a request. No connection stays open."""
 
 

@@ -9,7 +9,6 @@ from collections import Counter
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import httpx
 import pytest
 
 from hushcount.collection.windows import duration, window_at
@@ -17,6 +16,7 @@ from service.client_limit import ClientLimit
 from service.refusals import Refused
 from shuffler.collector.service import REPORTS
 from tests.shuffler.collector.running import LONG, STREAM, Site, limit_files, make_site, running
+from tests.support import patient
 
 TOKEN = {"client-token": "a" * 16}
 
@@ -61,7 +61,7 @@ def test_requests_at_the_same_time_pass_no_more_than_the_most(tmp_path: Path) ->
     with running(site) as collector:
 
         async def post_all() -> list[int]:
-            async with httpx.AsyncClient() as client:
+            async with patient.AsyncClient() as client:
                 url = collector.url + collector.path()
                 posts = (client.post(url, content=os.urandom(length), headers={**STREAM, **TOKEN}) for _ in range(60))
                 return [answer.status_code for answer in await asyncio.gather(*posts)]

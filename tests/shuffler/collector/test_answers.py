@@ -29,6 +29,7 @@ from tests.shuffler.collector.running import (
     wait_for,
     write_collection,
 )
+from tests.support import patient
 
 SIGNED = json.dumps({"key_id": "0" * 16, "signature": "0" * 128})
 """A signature as a file has it; the collector does not know who may sign."""
@@ -76,8 +77,8 @@ def test_a_body_in_chunks_is_judged_by_its_whole_length(collector: Running, leng
         yield from (os.urandom(1) for _ in range(number))
 
     url = collector.url + collector.path()
-    assert httpx.post(url, content=chunks(length), headers=STREAM).status_code == 202
-    problem(httpx.post(url, content=chunks(length + 1), headers=STREAM), 400, "wrong_length")
+    assert patient.post(url, content=chunks(length), headers=STREAM).status_code == 202
+    problem(patient.post(url, content=chunks(length + 1), headers=STREAM), 400, "wrong_length")
 
 
 def test_a_missing_fingerprint_is_asked_for(subtests: pytest.Subtests, collector: Running, length: int) -> None:
@@ -91,7 +92,7 @@ def test_a_missing_fingerprint_is_asked_for(subtests: pytest.Subtests, collector
     ]:
         with subtests.test(query=query):
             url = f"{collector.url}/v1/campaigns/words/reports{query}"
-            problem(httpx.post(url, content=os.urandom(length), headers=STREAM), 400, "missing_fingerprint")
+            problem(patient.post(url, content=os.urandom(length), headers=STREAM), 400, "missing_fingerprint")
 
 
 WINDOW = "window=19700101T000000Z"
@@ -114,7 +115,7 @@ def test_a_window_is_asked_for(subtests: pytest.Subtests, collector: Running, le
         *(f"&{WINDOW}&until={name}" for name in wrong),
     ):
         with subtests.test(query=query):
-            problem(httpx.post(place + query, content=os.urandom(length), headers=STREAM), 400, "missing_window")
+            problem(patient.post(place + query, content=os.urandom(length), headers=STREAM), 400, "missing_window")
 
 
 def test_no_report_is_taken_before_its_window(site: Site, collector: Running, length: int) -> None:
@@ -122,7 +123,7 @@ def test_no_report_is_taken_before_its_window(site: Site, collector: Running, le
     for ahead, most in ((60.0, 60), (1e8, 86_400)):
         begins = datetime.fromtimestamp(time.time() + ahead, timezone.utc)
         body = os.urandom(length)
-        answer = httpx.post(f"{place}&window={begins:%Y%m%dT%H%M%SZ}", content=body, headers=STREAM)
+        answer = patient.post(f"{place}&window={begins:%Y%m%dT%H%M%SZ}", content=body, headers=STREAM)
         problem(answer, 425, "window_not_begun")
         assert most - 2 <= int(answer.headers["retry-after"]) <= most
         assert abs(parsedate_to_datetime(answer.headers["date"]).timestamp() - time.time()) < 2.0
@@ -133,10 +134,10 @@ def test_a_report_is_taken_until_it_says(collector: Running, length: int) -> Non
     place = f"{collector.url}{collector.path().partition('&')[0]}&{WINDOW}"
     for ahead, status in ((-60.0, 409), (1.0, 409), (60.0, 202)):
         ends = datetime.fromtimestamp(time.time() + ahead, timezone.utc)
-        answer = httpx.post(f"{place}&until={ends:%Y%m%dT%H%M%SZ}", content=os.urandom(length), headers=STREAM)
+        answer = patient.post(f"{place}&until={ends:%Y%m%dT%H%M%SZ}", content=os.urandom(length), headers=STREAM)
         assert answer.status_code == status
     problem(
-        httpx.post(f"{place}&until=20200101T000000Z", content=os.urandom(length), headers=STREAM), 409, "window_over"
+        patient.post(f"{place}&until=20200101T000000Z", content=os.urandom(length), headers=STREAM), 409, "window_over"
     )
 
 

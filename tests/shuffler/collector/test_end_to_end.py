@@ -6,11 +6,10 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
-import httpx
-
 from hushcount.campaigns.campaign import Campaign
 from hushcount.many_clients import ManyClients
 from tests.shuffler.collector.running import STREAM, make_site, running, wait_for
+from tests.support import patient
 from tests.support.jobs import done
 
 EACH = 60
@@ -18,7 +17,7 @@ EACH = 60
 
 def test_reports_sent_over_http_are_counted(tmp_path: Path) -> None:
     site = make_site(tmp_path / "site", window="1h", collector={"authentication": "client-token"})
-    with running(site) as collector, httpx.Client(base_url=collector.url) as http:
+    with running(site) as collector, patient.Client(base_url=collector.url) as http:
         # What a client does: get the campaign and its dictionary, make reports, send them.
         home = tmp_path / "client"
         home.mkdir()

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from secrets import token_hex
 
-import httpx
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
@@ -18,6 +17,7 @@ from hushcount.many_clients import ManyClients
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule.run import run
 from tests.shuffler.collector.running import STREAM, Running, Site, add_campaign, make_site, running, wait_for
+from tests.support import patient
 from tests.support.clocks import stopped
 from tests.support.jobs import done, summary, write_lines
 
@@ -31,7 +31,7 @@ class Apps:
 
     def __init__(self, collector: Running, home: Path) -> None:
         self.collector, self.home = collector, home
-        self.http = httpx.Client(base_url=collector.url)
+        self.http = patient.Client(base_url=collector.url)
         self.taken: Counter[int] = Counter()
 
     def fetch(self) -> ManyClients:

@@ -8,7 +8,6 @@ import select
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 
-import httpx
 import pytest
 
 from service.connection_limits import _MOST_HEAD_BYTES, LimitedProtocol
@@ -16,6 +15,7 @@ from shuffler.collector.metrics import Metrics
 from tests.shuffler.collector.in_a_thread import App, Server, collecting, served
 from tests.shuffler.collector.running import STREAM, Site, make_site, wait_for
 from tests.shuffler.collector.test_limits import read_all
+from tests.support import patient
 
 ANSWER = bytes(24 << 20)
 """Longer than what the operating system holds for a peer."""
@@ -126,7 +126,7 @@ def test_slow_connections_do_not_keep_others_waiting(collector: Server, site: Si
         connection.sendall(head_of(site)[:40])
     arrived(collector, 200 * 40)
     body = os.urandom(site.campaign().sealed_bytes("reports"))
-    answer = httpx.post(f"http://127.0.0.1:{collector.port}{path_of(site)}", content=body, headers=STREAM)
+    answer = patient.post(f"http://127.0.0.1:{collector.port}{path_of(site)}", content=body, headers=STREAM)
     assert answer.status_code == 202
     # None of them had to end for that.
     assert select.select(slow, [], [], 0) == ([], [], [])
