@@ -46,5 +46,8 @@ pub use trust::policy::Policy;
 pub use value::Value;
 
 #[cfg(test)]
+#[path = "../tests/hostile/mod.rs"]
+mod hostile;
+#[cfg(test)]
 #[path = "../tests/vectors/mod.rs"]
 mod vectors;

@@ -142,7 +142,7 @@ impl ReportMaker {
         let remembers = campaign.memory && value.is_some();
         let packed = if remembers { remembered(&self.store, campaign, item, draw)? } else { draw() };
         if packed.len() != mechanism.report_bytes() {
-            return Err(Error::usage("an answer in the memory must have the length of the campaign's reports"));
+            return Err(Error::format("an answer in the memory has another length than reports: restore the store"));
         }
         let binding = campaign.binding(Stream::Reports);
         let sealed = seal(&random.secret(), &campaign.keys.analyzer.key, &[&binding[..], &packed].concat())?;

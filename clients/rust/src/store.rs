@@ -43,7 +43,8 @@ pub struct Store {
 #[derive(Clone)]
 enum Place {
     File(PathBuf),
-    Memory(Arc<Mutex<Connection>>),
+    /// With the process that made it.
+    Memory(Arc<Mutex<Connection>>, u32),
 }
 
 impl Store {
@@ -53,8 +54,8 @@ impl Store {
     /// A missing or empty file begins a new budget; an older copy of the file forgets later charges.
     ///
     /// # Errors
-    /// `Usage`: other users can read the file or change the folder, or the file is no regular file. `Store`: it cannot
-    /// be made or read. `Format`: it is damaged.
+    /// `Usage`: the folder is missing, other users can read the file or change the folder, or the file is no regular
+    /// file. `Store`: it cannot be made or read. `Format`: it is damaged.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let unusable =
@@ -63,7 +64,7 @@ impl Store {
         let path = std::path::absolute(&path).map_err(unusable)?;
         // Who can write to the folder could replace the file, or give it a journal, which is where a link leads.
         for path in [&path, &fs::canonicalize(&path).unwrap_or_default()] {
-            path.parent().map_or(Ok(()), |folder| require_mode("the store's folder", folder, 0o022, 0o700))?;
+            path.parent().map_or(Ok(()), require_folder)?;
         }
         let store = Self { place: Place::File(path) };
         store.change(|_| Ok(()))?;
@@ -77,14 +78,14 @@ impl Store {
     pub fn in_memory() -> Result<Self> {
         let connection =
             Connection::open_in_memory().and_then(connected).map_err(|error| failed("in memory", &error))?;
-        Ok(Self { place: Place::Memory(Arc::new(Mutex::new(connection))) })
+        Ok(Self { place: Place::Memory(Arc::new(Mutex::new(connection)), std::process::id()) })
     }
 
     /// Whether another store has the same records.
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (&self.place, &other.place) {
             (Place::File(one), Place::File(other)) => one == other,
-            (Place::Memory(one), Place::Memory(other)) => Arc::ptr_eq(one, other),
+            (Place::Memory(one, _), Place::Memory(other, _)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
@@ -102,7 +103,11 @@ impl Store {
     /// nothing but the last sync failed.
     pub(crate) fn change<T>(&self, step: impl FnOnce(&Records<'_>) -> Result<T>) -> Result<T> {
         match &self.place {
-            Place::Memory(connection) => {
+            Place::Memory(_, process) if *process != std::process::id() => Err(Error::usage(
+                "another process made this store before a fork, and would spend the same budget again: make a store of \
+                 this process",
+            )),
+            Place::Memory(connection, _) => {
                 let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
                 changed(&mut connection, "in memory", step)
             }
@@ -219,6 +224,14 @@ fn made(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }
+}
+
+fn require_folder(folder: &Path) -> Result<()> {
+    if !folder.exists() {
+        let cure = "make it first, with mode 0700";
+        return Err(Error::usage(format!("the store's folder {} is missing: {cure}", folder.display())));
+    }
+    require_mode("the store's folder", folder, 0o022, 0o700)
 }
 
 /// Refuse a file or folder that gives other users a right, on systems that have modes.

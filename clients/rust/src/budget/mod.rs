@@ -99,7 +99,8 @@ impl Budget {
         self.opt(true)
     }
 
-    /// Make reports again. The spent budget is not given back.
+    /// Make reports again. The spent budget is not given back, and reports that were deleted at the opt-out still count
+    /// for the cap of their window.
     ///
     /// # Errors
     /// As `spent`; tell the person, and call this again.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::last_changed::MOST_KEPT;
 use super::ledger::{Charged, Line, SpentOn};
 use crate::errors::{Error, Result};
-use crate::formats::fields::Fields;
+use crate::formats::fields::{Fields, IDENTIFIER};
 use crate::formats::json::MOST_INTEGER;
 use crate::formats::times::parse_time;
 use crate::store::Records;
@@ -63,7 +63,7 @@ fn day_of(data: &Value) -> Option<(String, u64)> {
 fn line_of(key: &str, data: &Value) -> Result<((String, SpentOn), Line)> {
     let fields = Fields::of(data, RECORD, &["reports", "blank", "epsilon", "delta"], &[])?;
     let (campaign, name) = key.rsplit_once('/').unwrap_or_default();
-    let kind = SpentOn::ALL.into_iter().find(|kind| kind.name() == name && !campaign.is_empty());
+    let kind = SpentOn::ALL.into_iter().find(|kind| kind.name() == name && IDENTIFIER.fits(campaign));
     let units =
         |field| fields.get(field).and_then(units_of).ok_or_else(|| fields.wrong(field, "units in decimal digits"));
     let line = Line {

@@ -41,7 +41,10 @@ impl Arrived {
     /// Another epoch may list windows that begin a little earlier. They are no earlier windows.
     pub(crate) fn came(&self, stream: Stream, window: i64, least: i64) -> u64 {
         let counts = |start: Option<i64>| start.is_none_or(|start| start > window.saturating_sub(least));
-        self.windows.iter().filter(|(start, _)| counts(*start)).map(|(_, number)| number[stream as usize]).sum()
+        let counted =
+            self.windows.iter().filter(|(start, _)| counts(*start)).map(|(_, number)| number[stream as usize]);
+        // The sum of a damaged fact may be beyond all numbers.
+        counted.fold(0, u64::saturating_add)
     }
 
     /// Count more reports in a window; the count that changed last comes last.

@@ -65,11 +65,15 @@ impl Queue {
                 Some(stream) if !of.is_plain() => placed(tables, found, stream, turn.least)?,
                 _ => found.into_iter().map(held).collect(),
             };
+            let found = ids.len();
             let over = tables.remove(ids.into_iter().filter(|id| rows.iter().all(|row| row.id != *id)))?;
             let until = wanted.now + self.lease;
             tables.sql(|sql, _| {
                 let mut update = sql.prepare("UPDATE queue SET claim = ?, claimed_until = ? WHERE id = ?")?;
-                rows.iter().try_for_each(|row| update.execute(params![claim, until, row.id]).map(drop))
+                let each = rows.iter().map(|row| update.execute(params![claim, until, row.id]));
+                let going: usize = each.sum::<rusqlite::Result<_>>()?;
+                // In a damaged database a row may be there that no change reaches: it would be sent for ever.
+                if over + going == found { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(going)) }
             })?;
             let usable = (wanted.now, wanted.now + self.lease / 2);
             Ok(Some(Claimed { claim, of, rows, window, over, is_late, usable }))

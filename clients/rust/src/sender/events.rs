@@ -23,7 +23,7 @@ pub enum What {
     Waits,
     /// Reports wait to be sent.
     Queued,
-    /// The reports of a value were not made, or not all of them.
+    /// The reports of a value were not made, so none was queued.
     NotQueued,
     /// The collector has the reports.
     Sent,
@@ -44,6 +44,30 @@ pub enum What {
     Forgotten,
     /// The issuer gave no passes, so reports that need one wait.
     NoPass,
+}
+
+impl What {
+    /// The word, as in `not_queued`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fetched => "fetched",
+            Self::Unchanged => "unchanged",
+            Self::NotFetched => "not_fetched",
+            Self::Refused => "refused",
+            Self::Waits => "waits",
+            Self::Queued => "queued",
+            Self::NotQueued => "not_queued",
+            Self::Sent => "sent",
+            Self::Again => "again",
+            Self::Remade => "remade",
+            Self::Dropped => "dropped",
+            Self::Answered => "answered",
+            Self::NotAnswered => "not_answered",
+            Self::Blank => "blank",
+            Self::Forgotten => "forgotten",
+            Self::NoPass => "no_pass",
+        }
+    }
 }
 
 /// One step of a sender.

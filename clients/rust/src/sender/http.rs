@@ -13,8 +13,24 @@ const MOST_ANSWER_BYTES: usize = 1 << 16;
 /// Sends requests. An app may bring its own, for instance with certificates of its own.
 ///
 /// It must follow no redirect, keep no cookie, add no header that names the client, and end within the request's
-/// timeout. Each exchange should be a connection and a TLS session of its own, so that no connection links the requests
+/// timeout. It must not call the sender, which waits for the answer. Each exchange should be a connection and a TLS session of its own, so that no connection links the requests
 /// of two windows.
+///
+/// ```
+/// # #[cfg(feature = "http")]
+/// # mod own {
+/// use hushcount::{Failure, Http, Request, Response, UreqHttp};
+///
+/// /// Waits until the device has a network that costs nothing.
+/// struct Patient(fn() -> bool);
+///
+/// impl Http for Patient {
+///     fn exchange(&self, request: &Request<'_>) -> Result<Response, Failure> {
+///         if (self.0)() { UreqHttp.exchange(request) } else { Err(Failure::Unreachable) }
+///     }
+/// }
+/// # }
+/// ```
 pub trait Http: Send + Sync {
     /// Send a request and return its answer, whatever its status is.
     ///

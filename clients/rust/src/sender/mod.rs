@@ -28,6 +28,8 @@ mod tables;
 pub(crate) mod token;
 #[cfg(feature = "http")]
 mod ureq_http;
+#[cfg(feature = "http")]
+mod ureq_transport;
 pub(crate) mod verdict;
 mod waiting;
 mod waits;

@@ -28,7 +28,11 @@ use crate::value::{Value, coordinates_of};
 ///
 /// With a store in a file, reports are on the disk when `report` returns. So a killed process loses no report, and the
 /// next process that uses this file sends the reports of the killed process. Processes may share a file, because no
-/// report is sent by two processes at once. A process that is forked must open a sender of its own.
+/// report is sent by two processes at once.
+///
+/// A forked process must open a sender, and a store, of its own: the parent's sender does nothing in it and returns
+/// `Usage`, because both would send what the parent has in memory. Fork while no thread uses a sender, so before
+/// `start`: neither `SQLite` nor a lock survives a fork in the middle of a change.
 ///
 /// If the mixes of a campaign add noise, a report is made for the window in which it is due, and counts in no other
 /// one. A report that was not sent by the end of this window is dropped, with the reason `other_window`; what it cost
@@ -51,6 +55,8 @@ pub struct Sender {
     background: Background,
     refused: Refused,
     keep_values: bool,
+    /// The process that opened the sender.
+    process: u32,
 }
 
 impl Sender {
@@ -70,7 +76,8 @@ impl Sender {
         };
         let keep_values = options.keep_values;
         let deliverer = Arc::new(deliverer_of(options, campaign)?);
-        Ok(Self { deliverer, background: Background::default(), refused: Refused::default(), keep_values })
+        let (background, refused, process) = (Background::default(), Refused::default(), std::process::id());
+        Ok(Self { deliverer, background, refused, keep_values, process })
     }
 
     /// Make and queue the reports of one value, one for each stream of the campaign; return what became of them.
@@ -79,7 +86,7 @@ impl Sender {
     /// sends no request. The delivering thread fetches the first campaign file when the thread starts. If no thread has
     /// fetched a campaign file, the first report may fetch it, and the time of this request reveals the time of use.
     ///
-    /// With any other word than `Queued` no report of the value was made; `dropped` counts the words, and `log` has a
+    /// With any other word than `Queued` no report of the value was queued; `dropped` counts the words, and `log` has a
     /// sentence for each.
     pub fn report<'a>(&self, value: impl Into<Value<'a>>) -> Reported {
         self.report_with(value, &[])
@@ -104,7 +111,7 @@ impl Sender {
     /// `Untrusted`, `Store`, `Format`.
     pub fn try_report<'a>(&self, value: impl Into<Value<'a>>, by: &[(&str, Value<'_>)]) -> Result<()> {
         let measurement = Measurement { value: value.into().text().into_owned(), by: coordinates_of(by) };
-        caught(|| self.reported(&measurement))
+        self.here(|| self.reported(&measurement))
     }
 
     /// How many values `report` did not queue, by the word that it returned; of this object.
@@ -129,12 +136,12 @@ impl Sender {
     /// # Errors
     /// `Store`, `Format`: the store cannot be read or written.
     pub fn deliver(&self, early: bool) -> Result<Delivery> {
-        caught(|| self.deliverer.deliver(early))
+        self.here(|| self.deliverer.deliver(early))
     }
 
     /// Start a thread that delivers, unless it runs.
     pub fn start(&self) {
-        if let Err(error) = self.background.start(&self.deliverer) {
+        if let Err(error) = self.here(|| self.background.start(&self.deliverer)) {
             self.deliverer.common.log.tell(What::Again, &error.to_string(), 0, None);
         }
     }
@@ -144,8 +151,8 @@ impl Sender {
     /// With a store in memory, waiting reports would also be lost when the process ends, so they are sent now, even if
     /// they are not due. A sender that is only dropped ends its thread too, but sends nothing more.
     pub fn stop(&self) {
-        self.background.end();
-        let last = caught(|| {
+        let last = self.here(|| {
+            self.background.end();
             if self.deliverer.common.store.is_durable() {
                 self.deliverer.asker.ask(true).map(drop)
             } else {
@@ -173,18 +180,30 @@ impl Sender {
     /// # Errors
     /// `Store`, `Format`: the opt-out cannot be stored. Tell the person, and call this method again.
     pub fn forget(&self) -> Result<()> {
-        let deliverer = &self.deliverer;
-        deliverer.common.budget.opt_out()?;
-        deliverer.asker.open.clear();
-        memory::clear(&self.deliverer.common.store)?;
-        let number = deliverer.common.queue.clear_all()?;
-        deliverer.common.log.tell(What::Forgotten, "", number as usize, None);
-        Ok(())
+        self.here(|| {
+            let deliverer = &self.deliverer;
+            deliverer.common.budget.opt_out()?;
+            deliverer.asker.open.clear();
+            memory::clear(&deliverer.common.store)?;
+            let number = deliverer.common.queue.clear_all()?;
+            deliverer.common.log.tell(What::Forgotten, "", number as usize, None);
+            Ok(())
+        })
     }
 
     /// The newest events of this object; no event contains a value.
     pub fn log(&self) -> Vec<Event> {
         self.deliverer.common.log.events()
+    }
+
+    /// Do some work, unless this is a fork of the process that opened the sender.
+    fn here<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if self.process != std::process::id() {
+            return Err(Error::usage(
+                "another process opened this sender before a fork: open a sender of this process",
+            ));
+        }
+        caught(work)
     }
 
     fn reported(&self, measurement: &Measurement) -> Result<()> {
@@ -251,7 +270,10 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        self.background.let_end();
+        // A fork has no thread, and perhaps a lock that nobody opens.
+        if self.process == std::process::id() {
+            self.background.let_end();
+        }
     }
 }
 

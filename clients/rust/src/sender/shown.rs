@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::queue::Queue;
+use super::site::is_header;
 use super::token::{client_token, key_of, secret_of};
 use crate::errors::{Error, Result};
 use crate::formats::bytes::hex;
@@ -97,7 +98,12 @@ fn passes_of(fact: Option<&str>) -> Result<Vec<Pass>> {
     let rows = parse(fact.as_bytes(), MOST_BYTES, name)?;
     let pass = |row: &Value| {
         let text = |place: usize| row[place].as_str().map(str::to_owned);
-        Some(Pass { role: text(0)?, name: text(1)?, begins: row[2].as_i64()?, header: text(3)? })
+        Some(Pass {
+            role: text(0)?,
+            name: text(1)?,
+            begins: row[2].as_i64()?,
+            header: text(3).filter(|text| is_header(text))?,
+        })
     };
     let passes = rows.as_array().and_then(|rows| rows.iter().map(pass).collect());
     passes.ok_or_else(|| Error::format(format!("{name} is damaged: restore the store")))

@@ -36,6 +36,13 @@ impl From<&str> for Site {
     }
 }
 
+impl From<String> for Site {
+    /// Return a site as from `&str`.
+    fn from(address: String) -> Self {
+        address.as_str().into()
+    }
+}
+
 impl fmt::Debug for Site {
     /// Write the address; the app's token is a secret.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,6 +6,7 @@ use super::token::key_of;
 use super::waiting::{Measurement, Waiting};
 use crate::campaigns::campaign::Stream;
 use crate::errors::Result;
+use crate::formats::bytes::unhex_exact;
 use crate::store::{Records, Store};
 
 /// `first_window` is when the window of the first attempt began; NULL before it. `is_tried`: whether an attempt may
@@ -121,8 +122,13 @@ pub(crate) const COLUMNS: &str =
 
 /// Return what waits in a row, of which the first columns are `COLUMNS`.
 pub(crate) fn waiting_of(row: &Row<'_>) -> rusqlite::Result<Waiting> {
+    let fingerprint: String = row.get(0)?;
+    // A damaged one would become a part of requests.
+    if !fingerprint.is_empty() && unhex_exact::<32>(&fingerprint).is_none() {
+        return Err(rusqlite::types::FromSqlError::Other("a fingerprint is damaged".into()).into());
+    }
     Ok(Waiting {
-        fingerprint: row.get(0)?,
+        fingerprint,
         stream: stream_of(row.get_ref(1)?.as_str()?),
         body: row.get(2)?,
         measurement: row.get::<_, Option<Vec<u8>>>(3)?.map(|octets| measurement(&octets)).transpose()?,

@@ -3,9 +3,12 @@
 use std::io::Read;
 
 use ureq::config::{AutoHeaderValue, Config};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{Connector, RustlsConnector, TcpConnector};
 use ureq::{Agent, Body, Error};
 
 use super::http::{Failure, Http, Request, Response};
+use super::ureq_transport::Answering;
 
 /// Most bytes in the head of an answer.
 const MOST_HEAD_BYTES: usize = 1 << 16;
@@ -19,7 +22,8 @@ pub struct UreqHttp;
 impl Http for UreqHttp {
     fn exchange(&self, request: &Request<'_>) -> Result<Response, Failure> {
         // An agent keeps TLS sessions, so each exchange has one of its own.
-        let agent = Agent::new_with_config(config(request));
+        let connector = TcpConnector::default().chain(Answering).chain(RustlsConnector::default());
+        let agent = Agent::with_parts(config(request), connector, DefaultResolver::default());
         let answered = match request.body {
             None => with_headers(agent.get(&request.url), request).call(),
             Some(body) => with_headers(agent.post(&request.url), request).send(body),

@@ -8,7 +8,7 @@ use crate::campaigns::campaign::Campaign;
 use crate::campaigns::sample::{MOST_LAYERS, bucket_of};
 use crate::errors::{Error, Kind, Result};
 use crate::formats::bytes::hex;
-use crate::formats::fields::Fields;
+use crate::formats::fields::{Fields, IDENTIFIER};
 use crate::randomness::fresh;
 use crate::store::Store;
 
@@ -26,7 +26,10 @@ impl Kept {
     fn of(data: &Value) -> Result<Self> {
         let fields = Fields::of(data, "record installation of the store", &["id", "drawn", "layers"], &[])?;
         let layers = fields.get("layers").and_then(Value::as_object);
-        let text = |(campaign, layer): (&String, &Value)| Some((campaign.clone(), layer.as_str()?.to_owned()));
+        let fits = |text: &&str| IDENTIFIER.fits(text);
+        let text = |(campaign, layer): (&String, &Value)| {
+            Some((Some(campaign.as_str()).filter(fits)?.to_owned(), layer.as_str().filter(fits)?.to_owned()))
+        };
         let layers = layers.and_then(|layers| layers.iter().map(text).collect());
         let drawn = fields.get("drawn").and_then(Value::as_i64);
         Ok(Self {

@@ -24,7 +24,7 @@ const OCTETS: &str = "application/octet-stream";
 const KINDS: [&str; 5] = [NEW, "one", "longer than the 32 bytes that this campaign allows", "", "a\0b"];
 
 /// Return the value of each discovery report that arrived; none of a blank.
-fn values(world: &World) -> Vec<Option<String>> {
+pub(super) fn values(world: &World) -> Vec<Option<String>> {
     let [analyzer, aux_server] = [1, 2].map(|byte| SecretKey::from([byte; 32]));
     let told = world.told();
     let value = |report: &[u8]| {

@@ -115,6 +115,20 @@ fn what_is_not_due_waits_and_a_clock_that_was_set_back_delays_nothing_for_good()
 }
 
 #[test]
+fn a_claim_is_at_most_two_leases_ahead_and_an_evaluation_four_days() {
+    let queue = memory();
+    put(&queue, &[waiting(1, NOW)]);
+    claim(&queue, wanted(NOW)).unwrap();
+    assert!(claim(&queue, early(NOW - LEASE)).is_none());
+    assert_eq!(body(&queue, early(NOW - LEASE - 1)), "000001");
+    let longest = blank(2, "a", NOW + 2 * DAY, NOW + 3 * DAY);
+    let queue = memory();
+    put(&queue, &[longest]);
+    assert!(claim(&queue, early(NOW - 5)).is_none());
+    assert_eq!(body(&queue, wanted(NOW - 365 * DAY)), "blank2");
+}
+
+#[test]
 fn a_batch_is_of_one_campaign_file_and_stream_and_no_longer_than_it_may_be() {
     let queue = memory();
     let other = Waiting { stream: Some(Stream::Discovery), body: b"dddddd".to_vec(), ..waiting(0, NOW) };

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::fake_collector::{DAY, HOUR, World};
+use super::fake_collector::{DAY, HOUR, STRANGER, World, policy};
+use crate::errors::Kind;
 use crate::sender::options::SenderOptions;
 
 const DELAY: i64 = 600_000;
@@ -119,4 +120,37 @@ fn a_clock_that_is_set_back_stops_no_refresh() {
         world.hands.pass(DELAY / 10);
     }
     assert_eq!(world.told().gets.len(), asked + 1);
+}
+
+#[test]
+fn no_use_causes_a_request_in_processes_without_a_thread() {
+    let world = World::new(&json!({}));
+    world.told().max_age = 0;
+    let mut one = world.sender_with(delayed);
+    one.deliver(false).unwrap();
+    let before = requests(&world);
+    for use_ in 0..20 {
+        world.hands.pass(300_000 + 150_000 * (7 * use_ % 20));
+        // Every other use is of a new process.
+        if use_ % 2 == 0 {
+            one = world.sender_with(delayed);
+        }
+        one.try_report("one", &[]).unwrap();
+    }
+    assert_eq!(requests(&world), before);
+}
+
+#[test]
+fn a_kept_file_that_cannot_be_used_is_said_and_fetched_anew_by_a_round() {
+    let world = World::new(&json!({}));
+    world.sender().deliver(false).unwrap();
+    let before = requests(&world);
+    world.told().signer = STRANGER;
+    let one = world.sender_with(|options| options.policy = policy(STRANGER, &json!({})));
+    for _ in 0..2 {
+        assert_eq!(one.try_report("one", &[]).unwrap_err().kind(), Kind::Untrusted);
+    }
+    assert_eq!(requests(&world), before);
+    one.deliver(false).unwrap();
+    one.try_report("one", &[]).unwrap();
 }

@@ -37,10 +37,10 @@ const JUMPS: [i64; 9] = [1000, 50_000, 361_000, DAY / 2, DAY, 2 * DAY, 30 * DAY,
 const WAITS: [i64; 5] = [1000, 361_000, DAY / 4, DAY / 2, DAY - 100_000];
 
 /// Numbers of one history.
-struct Chance(u64);
+pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -48,7 +48,7 @@ impl Chance {
         ((mixed ^ mixed >> 31) % bound as u64) as usize
     }
 
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(super) fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
 

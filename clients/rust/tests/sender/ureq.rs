@@ -182,3 +182,21 @@ fn a_server_that_takes_nothing_is_left_and_nobody_there_is_unreachable() {
     let plain = Serving::saying("HTTP/1.1 200 OK\r\n\r\n").address.replace("http://", "https://");
     assert!(exchange(&plain, b"", Duration::from_secs(5)).is_err());
 }
+
+#[test]
+fn an_answer_to_a_part_of_a_body_is_read() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let refusals = [http(413, "", "Connection: close\r\n"), String::new()];
+    let server = thread::spawn(move || {
+        for refusal in refusals {
+            let mut connection = listener.accept().unwrap().0;
+            connection.read_exact(&mut [0; 1000]).unwrap();
+            connection.write_all(refusal.as_bytes()).unwrap();
+        }
+    });
+    let body = vec![0; 1 << 23];
+    assert_eq!(exchange(&address, &body, Duration::from_secs(60)).map(|answer| answer.status), Ok(413));
+    assert_eq!(exchange(&address, &body, Duration::from_secs(60)), Err(Failure::Unreachable));
+    server.join().unwrap();
+}

@@ -54,7 +54,7 @@ fn what_is_no_file_is_refused_and_hangs_nobody() {
         ("pipe", Kind::Usage, "no regular file"),
         ("dangling", Kind::Store, "cannot write store"),
         ("loop", Kind::Store, "cannot write store"),
-        ("missing/store", Kind::Store, "No such file"),
+        ("missing/store", Kind::Usage, "is missing: make it first"),
         ("file/store", Kind::Store, "Not a directory"),
         ("nul\0", Kind::Store, "nothing changed"),
     ];

@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 use super::{CHILD, Folder, add, number, said};
 use crate::store::Store;
 
-/// Compile the library that is loaded into the processes.
-fn compiled(folder: &Folder) -> PathBuf {
+/// Compile the library that is loaded into processes.
+pub(crate) fn compiled(folder: &Folder) -> PathBuf {
     let (source, library) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store/die.c"), folder.file("die.so"));
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source);

@@ -3,7 +3,7 @@
 #[cfg(unix)]
 mod files;
 #[cfg(target_os = "linux")]
-mod killed;
+pub(crate) mod killed;
 pub(crate) mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
