@@ -33,7 +33,7 @@ CLIENT := -m 'not long' -W ignore::hypothesis.errors.HypothesisWarning tests/vec
 	$(addprefix tests/hushcount/delivery/test_,evaluations.py crashes.py documents.py exchange.py queue.py reported.py sender.py) \
 	$(addprefix tests/hushcount/test_,budget.py client.py client_allowance.py client_budget.py memory_file.py policy.py)
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-rust test-bundlers test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week release version
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-rust header test-bindings test-bundlers test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week release version
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -181,12 +181,46 @@ test-typescript: $(TYPESCRIPT)/node_modules/.package-lock.json  ## build the cli
 	cd $(TYPESCRIPT) && npm run --silent check && npm run --silent build && npm test && npm run --silent size && npm run --silent package
 
 RUST := clients/rust
-test-rust: $(VENV)/dev  ## check and test the native client, also with cases that Python draws (needs cargo): two minutes
-	cd $(RUST) && cargo fmt --check && cargo clippy --locked --quiet --all-targets -- --deny warnings
+# The same for all commands, so that nothing is compiled twice.
+WHOLE := --locked --quiet --workspace --all-features
+# Clippy compiles what it checks.
+test-rust test-bindings: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+test-rust test-bindings: export RUSTFLAGS := --deny warnings
+test-rust: $(VENV)/dev  ## check and test the native client, also with cases that Python draws (needs cargo): three minutes
+	cd $(RUST) && cargo fmt --all --check && cargo build $(WHOLE) && cargo build $(WHOLE) --bench reports
 	$(BIN)/python -m tests.vectors.drawn --into build/drawn
-	cd $(RUST) && cargo test --locked --quiet
+	cd $(RUST) && cargo test $(WHOLE)
 	cd $(RUST) && HUSHCOUNT_VECTORS=$(CURDIR)/build/drawn HUSHCOUNT_PYTHON=$(abspath $(BIN))/python \
-		cargo test --locked --quiet --lib -- --include-ignored vectors::drawn vectors::reports real_collector
+		cargo test $(WHOLE) -- --include-ignored vectors::drawn vectors::reports real_collector
+
+header:  ## write the C header of the native client (needs cargo)
+	cd $(RUST) && cargo run $(WHOLE) --bin header > c/include/hushcount.h
+
+BUILT := build/bindings
+COMPILED := $(abspath $(or $(CARGO_TARGET_DIR),$(RUST)/target))/debug
+# The client for the JVM, and its example program, which Maven compiles. The Swift beside it is not compiled.
+$(BUILT)/report.jar: $(shell find $(addprefix $(RUST)/,src bindings .cargo Cargo.toml Cargo.lock) -type f)
+	rm -rf $(BUILT)/generated
+	cd $(RUST) && cargo build $(WHOLE)
+	cd $(RUST) && $(COMPILED)/uniffi-bindgen generate --language kotlin --language swift --no-format \
+		--out-dir $(CURDIR)/$(BUILT)/generated $(COMPILED)/libhushcount_bindings.so
+	grep -q 'open class Sender' $(BUILT)/generated/Hushcount.swift
+	cp $(COMPILED)/libhushcount_bindings.so $(BUILT)
+	$(PYTHON) -m tests.native.pages --into $(BUILT)/pages
+	MAVEN_OPTS=-XX:TieredStopAtLevel=1 mvn --quiet --batch-mode --file $(RUST)/bindings/kotlin/pom.xml package
+
+# AddressSanitizer also finds what the C interface does not free.
+CC_STRICT := cc -std=c11 -g -Wall -Wextra -Werror -I$(RUST)/c/include
+test-bindings: $(VENV)/dev $(BUILT)/report.jar  ## programs in C, Go and Kotlin report to a real collector (needs cargo, go, mvn): two minutes
+	cd $(RUST) && cargo build $(WHOLE)
+	$(COMPILED)/header | diff - $(RUST)/c/include/hushcount.h
+	$(CC_STRICT) -c $(BUILT)/pages/page.c -o $(BUILT)/page.o
+	$(CC_STRICT) $(RUST)/c/examples/report.c $(COMPILED)/libhushcount.a -lm -o $(BUILT)/report-c
+	$(CC_STRICT) -fsanitize=address,undefined $(RUST)/c/tests/contract.c $(COMPILED)/libhushcount.a -lm -o $(BUILT)/contract
+	rm -rf $(BUILT)/go && cp -r $(RUST)/c/examples/go $(BUILT)/go && cp $(BUILT)/pages/page.go $(BUILT)/go
+	test -z "$$(gofmt -l $(BUILT)/go)"
+	CGO_CFLAGS=-I$(CURDIR)/$(RUST)/c/include CGO_LDFLAGS=-L$(COMPILED) go build -C $(BUILT)/go -o ../report-go
+	$(BIN)/python -m pytest -q -s -o python_files='on_*.py' --engine beam tests/native
 
 test-bundlers: $(VENV)/dev $(TYPESCRIPT)/node_modules/.package-lock.json  ## install the client for browsers as a stranger does, and report from a page of vite, esbuild and webpack, and under Jest (needs npm, chromium)
 	cd $(TYPESCRIPT) && npm run --silent test:bundlers

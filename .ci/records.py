@@ -37,6 +37,18 @@ _PROJECTS = ("pyproject.toml", "hushcount/pyproject.toml", "sealed_lanes/pyproje
 _PACKAGING = ("setup.py", *_PROJECTS, "MANIFEST.in", "requirements.lock")
 _SHARED = ("tests/conftest.py", "tests/support/", "tests/containers/", "tests/engines/", "tests/deploy/")
 SUITES = {
+    "bindings": Suite(
+        **_PRODUCT,
+        also=(
+            *_SHARED[:2],
+            "clients/rust/",
+            "examples/web/",
+            "tests/browser/",
+            "tests/evaluator/",
+            "tests/native/",
+            "tests/shuffler/",
+        ),
+    ),
     "bundlers": Suite(
         **_PRODUCT,
         also=(

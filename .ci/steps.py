@@ -97,6 +97,11 @@ BESIDE = (
         unless="the jobs were NOT run on Flink and Prism",
     ),
     Step("containers", "make test-containers-quick", 150, after="images", suite="containers"),
+    Step("rust", "make test-rust", 210, 15, needs=("cargo",), suite="rust"),
+    Step(
+        "bindings", "make test-bindings", 220, 15, needs=("cargo", "go", "java", "mvn"), suite="bindings",
+        unless="the native client was NOT called from C, Go and Kotlin",
+    ),
 )  # fmt: skip
 CHECKS = (
     Step("packages", "make package", 15),
@@ -108,11 +113,10 @@ CHECKS = (
     Step("release", "make release", 90, 15, needs=("npm",), suite="release"),
     Step("oldest Python", "make test-pythons OTHERS=3.10", 165, after="oldest environment"),
     Step("on newest Pythons", f"sh .ci/newest.sh test {NEWEST}", 150, after="newest Pythons"),
-    Step("typescript", "make test-typescript", 120, 15, needs=("npm",), alone=True),
-    Step("rust", "make test-rust", 200, 15, needs=("cargo",), suite="rust"),
     # With `unit` this is every test of `make test-all`.
     Step("rest", "make test-rest", 1670, 45, in_memory=True),
     Step("on engines", "make test-engines-quick", 150, 20, after="engines", suite="engines", tries=2),
+    Step("typescript", "make test-typescript", 120, 15, needs=("npm",), alone=True),
     Step("browser", "make test-browser", 165, 10, needs=("chromium", "npm"), after="chromium", alone=True),
     Step(
         "bundlers", "make test-bundlers", 90, 10, needs=("chromium", "npm"), after="chromium", suite="bundlers",

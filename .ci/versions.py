@@ -29,7 +29,7 @@ PLACES: dict[str, tuple[str, ...]] = {
         rf'^    "": {{\n      "name": "hushcount",\n      "version": "{_NUMBER}"',
     ),
     "clients/rust/Cargo.toml": (rf'^version = "{_NUMBER}"$',),
-    "clients/rust/Cargo.lock": (rf'^name = "hushcount"\nversion = "{_NUMBER}"$',),
+    "clients/rust/Cargo.lock": (rf'^name = "hushcount(?:-\w+)?"\nversion = "{_NUMBER}"$',),
     "CHANGELOG.md": (rf"\A[^#]*# Changelog\n[^#]*\n## {_NUMBER}, ",),
 }
 # Tags of our images, and names of our wheels, wherever a file of a deployment or its tests has them.

@@ -79,8 +79,9 @@ class Measured:
 def prepared(
     base: Path,
     *,
-    page: Path = HERE,
+    page: Path | None = HERE,
     cap: int = 1,
+    epsilon: float = EPSILON,
     of_policy: dict[str, Any] | None = None,
     signer: str = "operator",
     oblivious: bool = False,
@@ -89,8 +90,9 @@ def prepared(
 
     Args:
         base: an empty folder.
-        page: the folder of the page's files.
+        page: the folder of the page's files; none if no page reports.
         cap: reports of one person that are counted.
+        epsilon: of a frequency report.
         of_policy: what the app's policy has otherwise than the operator's file.
         signer: whose key signs the campaign file; nobody's if empty.
         oblivious: whether names come from an evaluator, which then runs beside the collector.
@@ -104,7 +106,7 @@ def prepared(
     if oblivious:
         done("keys", "new", "--role", "evaluator", "--out", base / "evaluator")
     done(
-        "campaign", "new", "--id", "words", "--mechanism", "ss", "--epsilon", EPSILON, "--keys", base / "keys",
+        "campaign", "new", "--id", "words", "--mechanism", "ss", "--epsilon", epsilon, "--keys", base / "keys",
         "--dictionary", write_lines(base / "words.txt", WORDS), "--discovery-epsilon", DISCOVERY_EPSILON,
         "--discovery-delta", DELTA, "--max-value-bytes", 32, "--cap", cap, "--min-batch", FLOOR, "--out", path, *hashed,
     )  # fmt: skip
@@ -112,7 +114,7 @@ def prepared(
     done("campaign", "policy", "--campaign", path, "--keys", base / "operator", "--out", policy)
     if signer:
         done("campaign", "sign", "--campaign", path, "--keys", base / signer)
-    pages = Pages([page, BUILT])
+    pages = Pages([page, BUILT] if page else [])
     site.config.write_text(
         f"""store = "store"
 ledger = "ledger.db"

@@ -1,0 +1,5 @@
+//! Writes the Kotlin and the Swift that call the library.
+
+fn main() {
+    uniffi::uniffi_bindgen_main();
+}

@@ -1,0 +1,3 @@
+module example.com/hushcount
+
+go 1.21
