@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +25,10 @@ NAV = {
     },
     "Collect": {
         "From an app": "docs/app-developers.md",
+        "In TypeScript": "clients/typescript/README.md",
+        "In Rust": "clients/rust/README.md",
+        "In C and Go": "clients/rust/c/README.md",
+        "In Kotlin and Swift": "clients/rust/bindings/README.md",
         "For operators": "docs/operators.md",
         "Every key of the deployment file": "docs/deployment-file.md",
         "Each party apart": "deploy/README.md",
@@ -69,6 +74,8 @@ HIGHLIGHT = {"line_spans": "line", "pygments_lang_class": True}
 INDEX = "README.md"
 """Of the decisions."""
 SHOWN = {".md", ".png", ".svg", ".json", ".css", ".js"}
+_TAB = re.compile(r"^\*\*In ([^*\n]+):\*\*\n\n(```.*?^```\n)", re.DOTALL | re.MULTILINE)
+"""A block of one language; on the site, neighbours are tabs."""
 _LOADED = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=["']?((?:https?:)?//[^"'\s>]+)""")
 
 
@@ -86,13 +93,18 @@ def prepare() -> None:
         shutil.copyfile(path, copy)
         if path.suffix == ".md":
             # A site has no listing of a folder: its index stands for it.
-            text = path.read_text("utf-8")
-            copy.write_text(re.sub(r"(\]\((?:docs/)?adr/)\)", rf"\g<1>{INDEX})", text), "utf-8")
+            text = re.sub(r"(\]\((?:docs/)?adr/)\)", rf"\g<1>{INDEX})", path.read_text("utf-8"))
+            copy.write_text(_TAB.sub(tab, text), "utf-8")
     listed = [f"{DECISIONS}/{name}" for name in (INDEX, *(path.name for path in decisions))]
     menu: dict[str, list[object]]
     menu = {name: [{title: page} for title, page in group.items()] for name, group in NAV.items()}
     menu["Develop"].append({"Decisions": listed})
     (PAGES.parent / "mkdocs.json").write_text(json.dumps(settings([{name: of} for name, of in menu.items()]), indent=1))
+
+
+def tab(found: re.Match[str]) -> str:
+    """Return a block of one language as a tab."""
+    return f'=== "{found[1]}"\n\n{textwrap.indent(found[2], "    ")}'
 
 
 def settings(menu: list[object]) -> dict[str, object]:
@@ -104,13 +116,18 @@ def settings(menu: list[object]) -> dict[str, object]:
         "theme": {
             "name": "material",
             "font": False,
-            "features": ["navigation.tabs", "toc.integrate", "search.highlight"],
+            "features": ["navigation.tabs", "toc.integrate", "search.highlight", "content.tabs.link"],
             "palette": PALETTE,
         },
         "plugins": ["search", "offline"],
         "extra": {"generator": False, "polyfills": [f"{ASSETS}/iframe-worker.js"]},
         "extra_css": [f"{ASSETS}/site.css"],
-        "markdown_extensions": ["attr_list", "pymdownx.superfences", {"pymdownx.highlight": HIGHLIGHT}],
+        "markdown_extensions": [
+            "attr_list",
+            "pymdownx.superfences",
+            {"pymdownx.highlight": HIGHLIGHT},
+            {"pymdownx.tabbed": {"alternate_style": True}},
+        ],
         "validation": {"links": {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"}},
         "nav": menu,
     }

@@ -90,9 +90,18 @@ ELSEWHERE: Mapping[str, str] = {
     "gcloud ": "needs a project at Google Cloud: tests/deploy/test_dataflow.py checks the templates",
 }
 """What is not run here, by how it begins, and why, or where it is."""
-KINDS = {"sh", "python", "toml", "dockerfile", "yaml", "sql", ""}
+LANGUAGES = {
+    "js": ROOT / "clients" / "typescript" / "README.md",
+    "rust": ROOT / "clients" / "rust" / "README.md",
+    "c": ROOT / "clients" / "rust" / "c" / "README.md",
+    "go": ROOT / "clients" / "rust" / "c" / "README.md",
+    "kotlin": ROOT / "clients" / "rust" / "bindings" / "README.md",
+    "swift": ROOT / "clients" / "rust" / "bindings" / "README.md",
+}
+"""Languages of other clients, whose own tests compile what stands in their pages."""
+KINDS = {"sh", "python", "toml", "dockerfile", "yaml", "sql", "", *LANGUAGES}
 """Kinds of blocks: commands, an app, a file, a recipe that tests/deploy/test_documented.py runs, a configuration that
-tests/deploy/test_monitoring.py runs, SQL, and a picture."""
+tests/deploy/test_monitoring.py runs, SQL, a picture, and apps of other clients."""
 DATA = ROOT / "docs" / "data.md"
 """Its SQL and Python are run by tests/pipelines/jobs/data_set/test_engines.py."""
 ANALYSTS = ROOT / "docs" / "analysts.md"
@@ -160,6 +169,13 @@ def test_every_block_is_of_a_kind_that_is_run_and_what_is_not_run_is_listed_with
     assert {block.page for block in every if block.kind == "sql"} == {DATA}
     for begin in ELSEWHERE:
         assert any(command.startswith(begin) for _, command in shell), f"{begin!r} stands in no document any more"
+
+
+def test_a_block_in_the_language_of_another_client_stands_in_its_page() -> None:
+    every = [block for page in PAGES for block in blocks(page) if block.kind in LANGUAGES]
+    assert {block.kind for block in every} == set(LANGUAGES)
+    for block in every:
+        assert block.text in LANGUAGES[block.kind].read_text("utf-8"), block
 
 
 def run(command: str) -> None:
