@@ -84,8 +84,10 @@ def prepare() -> None:
     shutil.rmtree(PAGES, ignore_errors=True)
     decisions = sorted((ROOT / DECISIONS).glob("0*.md"))
     pages = [page for group in NAV.values() for page in group.values()]
-    folders = {(ROOT / page).parent for page in pages} - {ROOT}
-    shown = [ROOT / page for page in pages if "/" not in page]
+    # Of the folders of code only their page: what is fetched and built there has pages too.
+    alone = [page for page in pages if "/" not in page or page.startswith("clients/")]
+    folders = {(ROOT / page).parent for page in pages if page not in alone}
+    shown = [ROOT / page for page in alone]
     shown += [path for folder in folders for path in folder.rglob("*") if path.suffix in SHOWN and path.is_file()]
     for path in shown:
         copy = PAGES / path.relative_to(ROOT)

@@ -15,10 +15,11 @@ from tests.browser.deployment import Measured, prepared
 from tests.support.jobs import done, write_lines
 
 BUILT = Path(__file__).parents[2] / "build" / "bindings"
+JAVA = ("java", f"-Djna.library.path={BUILT}", "-cp", BUILT / "report.jar")
 PROGRAMS = {
     "c": [BUILT / "report-c"],
     "go": [BUILT / "report-go"],
-    "kotlin": ["java", f"-Djna.library.path={BUILT}", "-jar", BUILT / "report.jar"],
+    "kotlin": [*JAVA, "ReportKt"],
 }
 OWN, COMMON, CUT = 50, 30, 20
 """Reports of each person: of the item that only people of one program report, of the one that all report, and of texts
@@ -28,11 +29,13 @@ EPSILON = 8.0
 """So an estimate errs by about one report."""
 
 
+def ran(*command: object, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(list(map(str, command)), input=given, capture_output=True, text=True, check=False)  # noqa: S603
+
+
 def say(program: str, *arguments: object, values: list[str]) -> subprocess.CompletedProcess[str]:
     """Run a program as one person who reports these values."""
-    command = [*PROGRAMS[program], *arguments]
-    given = "".join(f"{value}\n" for value in values)
-    return subprocess.run(list(map(str, command)), input=given, capture_output=True, text=True, check=False)  # noqa: S603
+    return ran(*PROGRAMS[program], *arguments, given="".join(f"{value}\n" for value in values))
 
 
 @pytest.fixture
@@ -57,6 +60,7 @@ def test_the_estimate_is_of_what_the_programs_reported(tmp_path: Path, asked: Me
                     f"sent {2 * (OWN + COMMON + CUT)}",
                 ]
                 assert f"{EPSILON * (OWN + COMMON + CUT):g}" in told.stdout
+            # Another report would not count.
             over = say(program, collector.url, tmp_path / "policy.json", store, values=["feature-18"])
             assert over.stdout.splitlines()[:2] == ["over_cap 1", "sent 0"]
     asked.close_window()
@@ -72,9 +76,14 @@ def test_the_estimate_is_of_what_the_programs_reported(tmp_path: Path, asked: Me
 
 def test_the_c_interface_keeps_what_its_header_promises(tmp_path: Path, asked: Measured) -> None:
     files = ("words.json", "words.json.sig", "words-000001.dictionary.txt", "policy.json", "one.sqlite")
-    command = [BUILT / "contract", *(tmp_path / name for name in files), str(OWN + COMMON + CUT)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    told = ran(BUILT / "contract", *(tmp_path / name for name in files), OWN + COMMON + CUT)
     assert (told.returncode, told.stderr) == (0, "")
+
+
+def test_kotlin_keeps_secrets_and_takes_any_text(tmp_path: Path, asked: Measured) -> None:
+    with asked.open() as collector:
+        told = ran(*JAVA, "Contract", collector.url, tmp_path / "policy.json")
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

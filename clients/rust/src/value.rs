@@ -6,7 +6,8 @@ use crate::formats::canonical_json::number_text;
 use crate::formats::fields::IDENTIFIER;
 use crate::values::strata::{Coordinates, may_be_listed};
 
-/// A value that an app reports, or a client's coordinate on an axis.
+/// A value that an app reports, or a client's coordinate on an axis: made of a `&str`, a `&String`, an `f64`, an `i32`
+/// or a `u32`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// Text of any length; a text that may be no item of the campaign counts as "other".

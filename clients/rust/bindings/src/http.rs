@@ -9,8 +9,8 @@ use hushcount::{Failure, Request, Response};
 /// Sends requests, for an app that has an HTTP client of its own. It is called in the thread that delivers.
 ///
 /// It must follow no redirect, keep no cookie, add no header that names the client, and end within the request's
-/// timeout. Each exchange should be a connection and a TLS session of its own, so that no connection links the requests
-/// of two windows.
+/// timeout. It must not call the sender, which waits for the answer. Each exchange should be a connection and a TLS
+/// session of its own, so that no connection links the requests of two windows.
 #[uniffi::export(with_foreign)]
 pub trait Http: Send + Sync {
     /// Send a request and return its answer, whatever its status is.

@@ -51,7 +51,7 @@ pub enum What {
     Waits,
     /// Reports wait to be sent.
     Queued,
-    /// The reports of a value were not made, or not all of them.
+    /// The reports of a value were not made, so none was queued.
     NotQueued,
     /// The collector has the reports.
     Sent,

@@ -13,8 +13,8 @@ const MOST_ANSWER_BYTES: usize = 1 << 16;
 /// Sends requests. An app may bring its own, for instance with certificates of its own.
 ///
 /// It must follow no redirect, keep no cookie, add no header that names the client, and end within the request's
-/// timeout. It must not call the sender, which waits for the answer. Each exchange should be a connection and a TLS session of its own, so that no connection links the requests
-/// of two windows.
+/// timeout. It must not call the sender, which waits for the answer. Each exchange should be a connection and a TLS
+/// session of its own, so that no connection links the requests of two windows.
 ///
 /// ```
 /// # #[cfg(feature = "http")]
