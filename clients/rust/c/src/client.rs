@@ -1,11 +1,11 @@
 //! The client: makes sealed reports for an app that delivers them itself.
 
 use std::ffi::c_char;
-use std::{ptr, slice};
+use std::slice;
 
 use hushcount::{Budget, Client, ClientOptions, Stream, Value};
 
-use crate::errors::{attempt, given, hushcount_error, place};
+use crate::errors::{attempt, free, given, hushcount_error, make, place};
 use crate::files::{designs_of, hushcount_budget, policy_of};
 use crate::texts::{coordinates, hushcount_bytes, hushcount_coordinate, owned, value};
 
@@ -59,9 +59,7 @@ pub unsafe extern "C" fn hushcount_client_open(
     options: *const hushcount_client_options,
     client: *mut *mut hushcount_client,
 ) -> *mut hushcount_error {
-    attempt(|| {
-        let place = unsafe { place("client", client) }?;
-        *place = ptr::null_mut();
+    let work = || {
         let options = unsafe { given("options", options) }?;
         let campaign = unsafe { options.campaign.copied() };
         let campaign = campaign.ok_or_else(|| hushcount_error::usage("campaign must not be NULL"))?;
@@ -76,9 +74,9 @@ pub unsafe extern "C" fn hushcount_client_open(
         // A client whose campaign needs a store must not take one in memory for it.
         own.store = Some(store).filter(|_| !options.budget.store.is_null());
         (own.budget, own.window_seconds) = (Some(budget.clone()), options.window_seconds);
-        *place = Box::into_raw(Box::new(hushcount_client(Client::open(own)?, budget)));
-        Ok(())
-    })
+        Ok(Box::into_raw(Box::new(hushcount_client(Client::open(own)?, budget))))
+    };
+    unsafe { make("client", client, work) }
 }
 
 /// Return the length of every sealed frequency report, or with `discovery` of every discovery report, in bytes.
@@ -159,20 +157,13 @@ pub unsafe extern "C" fn hushcount_client_spent(
     client: *const hushcount_client,
     words: *mut *mut c_char,
 ) -> *mut hushcount_error {
-    attempt(|| {
-        let place = unsafe { place("words", words) }?;
-        *place = ptr::null_mut();
-        *place = owned(&unsafe { given("client", client) }?.0.spent()?.words().join("\n"));
-        Ok(())
-    })
+    unsafe { make("words", words, || Ok(owned(&given("client", client)?.0.spent()?.words().join("\n")))) }
 }
 
 /// Free a client; NULL is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hushcount_client_free(client: *mut hushcount_client) {
-    if !client.is_null() {
-        drop(unsafe { Box::from_raw(client) });
-    }
+    unsafe { free(client) };
 }
 
 unsafe fn made(

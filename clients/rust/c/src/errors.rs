@@ -81,6 +81,27 @@ pub(crate) fn attempt(work: impl FnOnce() -> Result<(), hushcount_error>) -> *mu
     }
 }
 
+/// Do the work of a call that makes something for the caller. The place of it has NULL if the call fails.
+pub(crate) unsafe fn make<T>(
+    name: &str,
+    place: *mut *mut T,
+    work: impl FnOnce() -> Result<*mut T, hushcount_error>,
+) -> *mut hushcount_error {
+    attempt(|| {
+        let place = unsafe { self::place(name, place) }?;
+        *place = ptr::null_mut();
+        *place = work()?;
+        Ok(())
+    })
+}
+
+/// Free what a call made; NULL is fine.
+pub(crate) unsafe fn free<T>(made: *mut T) {
+    if !made.is_null() {
+        drop(unsafe { Box::from_raw(made) });
+    }
+}
+
 /// Return what a pointer points to.
 pub(crate) unsafe fn given<'a, T>(name: &str, pointer: *const T) -> Result<&'a T, hushcount_error> {
     unsafe { pointer.as_ref() }.ok_or_else(|| hushcount_error::usage(&format!("{name} must not be NULL")))
@@ -106,7 +127,5 @@ pub unsafe extern "C" fn hushcount_error_message(error: *const hushcount_error) 
 /// Free an error; NULL is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hushcount_error_free(error: *mut hushcount_error) {
-    if !error.is_null() {
-        drop(unsafe { Box::from_raw(error) });
-    }
+    unsafe { free(error) };
 }

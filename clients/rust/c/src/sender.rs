@@ -1,11 +1,10 @@
 //! The sender: makes, queues and delivers reports.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::ptr;
 
 use hushcount::{Budget, Reported, Sender, Value};
 
-use crate::errors::{attempt, given, hushcount_error, place};
+use crate::errors::{attempt, free, given, hushcount_error, make};
 use crate::sender_options::{hushcount_sender_options, options_of};
 use crate::texts::{coordinates, hushcount_coordinate, owned, value};
 
@@ -61,13 +60,11 @@ pub unsafe extern "C" fn hushcount_sender_open(
     options: *const hushcount_sender_options,
     sender: *mut *mut hushcount_sender,
 ) -> *mut hushcount_error {
-    attempt(|| {
-        let place = unsafe { place("sender", sender) }?;
-        *place = ptr::null_mut();
+    let work = || {
         let (options, budget) = unsafe { options_of(given("options", options)?) }?;
-        *place = Box::into_raw(Box::new(hushcount_sender(Sender::open(options)?, budget)));
-        Ok(())
-    })
+        Ok(Box::into_raw(Box::new(hushcount_sender(Sender::open(options)?, budget))))
+    };
+    unsafe { make("sender", sender, work) }
 }
 
 /// Make and queue the reports of a text; return what became of them. Without coordinates `by` is NULL and `axes` is 0.
@@ -176,12 +173,7 @@ pub unsafe extern "C" fn hushcount_sender_spent(
     sender: *const hushcount_sender,
     words: *mut *mut c_char,
 ) -> *mut hushcount_error {
-    attempt(|| {
-        let place = unsafe { place("words", words) }?;
-        *place = ptr::null_mut();
-        *place = owned(&unsafe { given("sender", sender) }?.0.spent()?.words().join("\n"));
-        Ok(())
-    })
+    unsafe { make("words", words, || Ok(owned(&given("sender", sender)?.0.spent()?.words().join("\n")))) }
 }
 
 /// Return the newest events, one a line, the oldest first: time, event, number of reports, reason. No event has a
@@ -199,9 +191,7 @@ pub unsafe extern "C" fn hushcount_sender_log(sender: *const hushcount_sender) -
 /// Free a sender, and let its thread end after its round: call `hushcount_sender_stop` first. NULL is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hushcount_sender_free(sender: *mut hushcount_sender) {
-    if !sender.is_null() {
-        drop(unsafe { Box::from_raw(sender) });
-    }
+    unsafe { free(sender) };
 }
 
 unsafe fn reported(
