@@ -97,9 +97,9 @@ BESIDE = (
         unless="the jobs were NOT run on Flink and Prism",
     ),
     Step("containers", "make test-containers-quick", 150, after="images", suite="containers"),
-    Step("rust", "make test-rust", 210, 15, needs=("cargo",), suite="rust"),
+    Step("rust", "make test-rust", 370, 15, needs=("cargo",), suite="rust"),
     Step(
-        "bindings", "make test-bindings", 220, 15, needs=("cargo", "go", "java", "mvn"), suite="bindings",
+        "bindings", "make test-bindings", 60, 15, needs=("cargo", "go", "java", "mvn"), suite="bindings",
         unless="the native client was NOT called from C, Go and Kotlin",
     ),
 )  # fmt: skip
